@@ -1,0 +1,206 @@
+"""The one interface that every adapter implements. The guard never knows which one it is talking to.
+
+Public methods raise `AdapterError` only. Every call has its own deadline: an adapter never waits longer than its
+`budget_ms` plus a small grace, whatever the application does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from deskcert.contract.evidence import Evidence, Hit
+
+__all__ = [
+    "Action",
+    "Adapter",
+    "Dialog",
+    "Dispatch",
+    "DispatchEnd",
+    "Gone",
+    "Handle",
+    "Live",
+    "Navigation",
+    "ObserveOptions",
+    "PointHook",
+    "Probed",
+    "RawNode",
+    "RawObservation",
+    "RequestSeen",
+    "Unreadable",
+    "WindowState",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A retained native object: the document's (or process's) generation and the object's id in it."""
+
+    document: str
+    node: str
+
+
+type RawNode = Mapping[str, Any]
+"""One node, flat in pre-order. Keys (absent ones left out, unknown ones `{"unknown": why}`):
+`d` depth int · `node` retained id · `role` · `name` accessible name · `value` · `description` · `native_id` {kind, value}
+· `states` list of tokens that are known true (`disabled checked expanded collapsed selected focused readonly required
+secure pressed indeterminate hidden offscreen editable`) · `actions` list of commands · `box` [x,y,w,h] in 1/1000 px
+· `context` [[kind,label],…] (interactive nodes) · `interactive` bool · `path` structural path "0.3.1"
+· `children_count`, `truncated` true where the subtree was cut · `size` known size of a virtualised list · `url` of a
+frame's document · `opaque` true for what could not be read · `text` for statictext nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveOptions:
+    max_depth: int = 50
+    max_nodes: int = 50_000
+    budget_ms: int = 3_000
+    interactive_only: bool = False
+    include_bounds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    id: str
+    title: str
+    url: str
+    document: str
+    """Generation of the top document."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawObservation:
+    window: WindowState
+    nodes: tuple[RawNode, ...]
+    complete: bool
+    reasons: tuple[str, ...] = ()
+    """Why it is not complete, one sentence each."""
+    observe_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    reason: str
+    """`removed | navigated | process_changed`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    evidence: Evidence
+
+
+type Probed = Gone | Unreadable | Live
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is to be done, in full. `value` for set-value, `key` for press."""
+
+    command: str
+    value: str | None = None
+    key: str | None = None
+
+
+class DispatchEnd(StrEnum):
+    COMPLETED = "completed"
+    """The whole sequence went out and the call answered."""
+    CHANGED = "changed"
+    """E differed before the first event: nothing was sent."""
+    STOPPED = "stopped"
+    """E differed after the first event: the rest was not sent."""
+    NO_ANSWER = "no_answer"
+    """The call was made; its answer did not come in time, or the page or browser died with it."""
+    NOT_SENT = "not_sent"
+    """The call could not even be made (the target was gone, or the connection already closed): nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    id: str
+    type: str
+    """`alert | confirm | prompt | beforeunload`"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """What is known about one dispatch, from facts only."""
+
+    end: DispatchEnd
+    reached: bool
+    """The capture-phase listener saw the target receive an event of this action."""
+    events_sent: tuple[str, ...] = ()
+    stopped_before: str | None = None
+    differences: tuple[str, ...] = ()
+    """Names of the parts of E that differed."""
+    live: Evidence | None = None
+    """E as it was found in the act, where it differed."""
+    hit: Hit | None = None
+    dialog: Dialog | None = None
+    preparatory_scroll: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """`end` as for a dispatch. `committed` is the window after it, where a document was committed."""
+
+    end: DispatchEnd
+    committed: WindowState | None = None
+    status: int | None = None
+    error: str | None = None
+    dialog: Dialog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSeen:
+    """A network request that the application made, as the adapter saw it. Informative, not the second line."""
+
+    method: str
+    url: str
+    how: str
+    """A `NetworkHow` value."""
+    state: str
+    """`pending | answered | failed`"""
+    status: int | None = None
+
+
+class PointHook(Protocol):
+    """Called by the adapter at `dispatched` (the call is sent, its answer pending) and at `reached`."""
+
+    async def __call__(self, point: str) -> None: ...
+
+
+class Adapter(Protocol):
+    async def observe(self, options: ObserveOptions) -> RawObservation: ...
+
+    async def probe(self, handle: Handle, action: Action, *, budget_ms: int) -> Probed:
+        """One look at one retained element, with the evidence that `action` needs (default submitter for Enter, …)."""
+        ...
+
+    async def perform(
+        self, handle: Handle, action: Action, expected: Evidence, *, number: int, budget_ms: int, at: PointHook
+    ) -> Dispatch:
+        """Dispatch once, compared in the act. `number` is the action's number for causal request tags."""
+        ...
+
+    async def navigate(self, url: str, *, number: int, budget_ms: int, at: PointHook) -> Navigation: ...
+
+    async def window(self) -> WindowState: ...
+
+    def dialog(self) -> Dialog | None:
+        """The dialog that is open now, if any."""
+        ...
+
+    def requests(self, number: int) -> tuple[RequestSeen, ...]:
+        """Requests caused by action `number`, in order, as known at this moment."""
+        ...
+
+    async def close(self) -> None: ...
