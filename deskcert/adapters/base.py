@@ -44,7 +44,8 @@ class Handle:
 
 type RawNode = Mapping[str, Any]
 """One node, flat in pre-order. Keys (absent ones left out, unknown ones `{"unknown": why}`):
-`d` depth int · `node` retained id · `role` · `name` accessible name · `value` · `description` · `native_id` {kind, value}
+`d` depth int · `node` retained id · `role` · `name` accessible name · `value` · `description`
+· `native_id` {kind, value}
 · `states` list of tokens that are known true (`disabled checked expanded collapsed selected focused readonly required
 secure pressed indeterminate hidden offscreen editable`) · `actions` list of commands · `box` [x,y,w,h] in 1/1000 px
 · `context` [[kind,label],…] (interactive nodes) · `interactive` bool · `path` structural path "0.3.1"

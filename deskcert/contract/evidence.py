@@ -184,14 +184,15 @@ class Evidence:
     destination: Field[Destination]
     paths: tuple[ActivationPath, ...]
     states: Mapping[str, Field[bool]]
-    """visible, enabled, editable, readonly, checked, expanded, selected, pressed, focused, secure, required, indeterminate."""
+    """visible, enabled, editable, readonly, checked, expanded, selected, pressed, focused, secure, required,
+    indeterminate."""
     actions: tuple[str, ...]
     """Commands the element supports: click, set-value, press, …"""
     box: tuple[int, int, int, int] | None
     """x, y, width, height in whole thousandths of a CSS pixel; None when it could not be read."""
     hit_test: HitTest
     value: Field[str]
-    """Current value of a field (editable: a secret); secure fields are withheld (absent) with states.secure known true."""
+    """Current value of a field (editable: a secret); a secure field's is withheld: absent, with states.secure true."""
     digest: str
     """Hex SHA-256 of `compared`."""
     compared: str = field(repr=False, default="")

@@ -1,12 +1,12 @@
 """The disposition table: what is known about delivery, and what that means for a retry.
 
-| delivery               | retry             | meaning                                                                   |
-| ---------------------- | ----------------- | ------------------------------------------------------------------------- |
-| `not_delivered`        | `safe`            | nothing reached the application; on a success: the asked state already held |
-| `delivered_unverified` | `unsafe`          | dispatched; the effect was not independently confirmed                    |
-| `delivered_verified`   | `unsafe`          | the post-condition was read back, within the declared scope only          |
-| `delivery_uncertain`   | `never_automatic` | the call was made and its answer does not prove non-delivery              |
-| `unknown`              | `never_automatic` | nobody established whether input went out                                 |
+| delivery | retry | meaning |
+| --- | --- | --- |
+| `not_delivered` | `safe` | nothing reached the application; on a success: the asked state already held |
+| `delivered_unverified` | `unsafe` | dispatched; the effect was not independently confirmed |
+| `delivered_verified` | `unsafe` | the post-condition was read back, within the declared scope only |
+| `delivery_uncertain` | `never_automatic` | the call was made and its answer does not prove non-delivery |
+| `unknown` | `never_automatic` | nobody established whether input went out |
 
 `retry` is a function of `delivery`; nothing else in the project may decide it. Source: contract.md, "Disposition".
 """
