@@ -1,0 +1,74 @@
+"""What `careful` decides, one method a decision. An agent with a defect overrides exactly one of them.
+
+Methods take what was seen and answered, and give back what to do. They send nothing themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from deskcert.agents.channel import Answer
+from deskcert.agents.page import Node, Page
+from deskcert.agents.plan import Goal, Plan
+from deskcert_schema.vocabulary import ClaimOutcome
+
+__all__ = ["Attempt", "Decisions", "Ending", "Next"]
+
+
+class Next(Enum):
+    LOOK_AGAIN = "look_again"
+    """Take a new snapshot and start over with this goal."""
+    SAME_AGAIN = "same_again"
+    """Send the very same command once more, with the same ref."""
+    READ_AGAIN = "read_again"
+    """Load the page anew and only read."""
+    SUBMIT_AGAIN = "submit_again"
+    """Take a new snapshot and do it once more."""
+    GIVE_UP = "give_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One command that an agent is about to send."""
+
+    command: str
+    args: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the work ended, as far as the agent can honestly know."""
+
+    outcome: ClaimOutcome
+    why: str
+
+
+class Decisions:
+    """Careful: believes nothing that was not read, and repeats nothing that may have been delivered."""
+
+    def page_to_act_on(self, _last: Page | None, look: Callable[[], Page]) -> Page:
+        """A fresh snapshot before each action."""
+        return look()
+
+    def choose(self, matches: Sequence[Node]) -> Node | None:
+        """Never one of several."""
+        return matches[0] if len(matches) == 1 else None
+
+    def after_stale(self, _goal: Goal, tries: int) -> Next:
+        """The ref means nothing any more: look again, a bounded number of times."""
+        return Next.LOOK_AGAIN if tries < 4 else Next.GIVE_UP
+
+    def after_denial(self, _denied: Answer, _goal: Goal, _target: Node | None, _page: Page) -> Sequence[Attempt]:
+        """What else to try. Nothing: a denial is final."""
+        return ()
+
+    def when_effect_not_seen(self, _goal: Goal, _answer: Answer, _tries: int) -> Next:
+        """It may have been delivered, and its effect is not to be seen: reading is harmless, sending is not."""
+        return Next.READ_AGAIN
+
+    def claim(self, ending: Ending, _plan: Plan) -> Ending:
+        """Say what is known, and nothing else."""
+        return ending

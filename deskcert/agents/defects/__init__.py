@@ -1,0 +1,1 @@
+"""Agents with one defect each: a subclass of `Decisions` that overrides one method."""

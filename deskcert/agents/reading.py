@@ -1,0 +1,103 @@
+"""The half of the engine that only reads: snapshots, read-backs, and one more look at a page loaded anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from deskcert.agents.channel import Answer, Channel
+from deskcert.agents.decisions import Ending
+from deskcert.agents.page import Holds, Page, read_page
+from deskcert.agents.plan import Goal
+from deskcert_schema.vocabulary import ClaimOutcome, Code, DetailKind
+
+__all__ = ["LOOKS", "Halted", "Reading", "ending_of", "missing"]
+
+LOOKS: Final = 6
+"""Snapshots that are taken while an expected thing has not appeared."""
+PAUSE_S: Final = 0.15
+"""Between two of them; a page needs time, not input."""
+
+
+class Halted(Exception):
+    """The work is over before the plan is; `ending` is what can honestly be claimed."""
+
+    def __init__(self, outcome: ClaimOutcome, why: str) -> None:
+        self.ending = Ending(outcome, why)
+        super().__init__(why)
+
+
+class Reading:
+    def __init__(self, channel: Channel, start_url: str, pause: Callable[[float], None]) -> None:
+        self._channel, self._start_url, self._pause = channel, start_url, pause
+        self.page: Page | None = None
+        """The newest one that was seen."""
+
+    def look(self) -> Page:
+        """A snapshot. Raises `Halted` where there is none."""
+        answer = self._channel.ask("snapshot")
+        if not answer.ok:
+            raise ending_of(answer)
+        self.page = read_page(answer.data)
+        return self.page
+
+    def find(self, goal: Goal) -> None:
+        """A goal that only reads. Raises `Halted` if it is not there."""
+        page = self.wait_until(lambda p: _shows(p, goal) is Holds.YES)
+        if _shows(page, goal) is not Holds.YES and not goal.optional:
+            raise missing(page, f"{goal.words} was not found")
+
+    def wait_until(self, seen: Callable[[Page], bool], look: Callable[[], Page] | None = None) -> Page:
+        """Look until `seen` answers yes, a bounded number of times; the last page either way."""
+        take = look or self.look
+        page = take()
+        for _ in range(1, LOOKS):
+            if seen(page):
+                break
+            self._pause(PAUSE_S)
+            page = take()
+        return page
+
+    def read_back(self, goal: Goal) -> Holds:
+        """Whether the page shows that the goal is reached."""
+        when = goal.done_when
+        assert when is not None
+        page = self.wait_until(lambda p: p.holds(when, goal.context) is Holds.YES)
+        return page.holds(when, goal.context)
+
+    def read_anew(self, goal: Goal) -> None:
+        """Load the page once more and read it. Raises `Halted` unless it shows that the goal is reached."""
+        answer = self._channel.ask("navigate", url=self.page.url if self.page is not None else self._start_url)
+        if not answer.ok:
+            raise Halted(ClaimOutcome.UNSURE, f"{goal.words} was sent; the page could not be loaded again")
+        match self.read_back(goal):
+            case Holds.YES:
+                return
+            case Holds.NO:
+                raise Halted(ClaimOutcome.FAILED, f"{goal.words} was sent; the page loaded anew does not show it")
+            case Holds.NOT_ESTABLISHED:
+                raise Halted(ClaimOutcome.UNSURE, f"{goal.words} was sent; the page could not be read completely")
+
+
+def missing(page: Page, what: str) -> Halted:
+    """Absence is only ever concluded from a page that was seen completely."""
+    if page.complete:
+        return Halted(ClaimOutcome.FAILED, what)
+    return Halted(ClaimOutcome.UNSURE, f"{what}, and the page could not be read completely")
+
+
+def ending_of(answer: Answer) -> Halted:
+    """What an answer that ends the work means for the claim."""
+    if answer.code == Code.POLICY_DENIED and answer.kind != DetailKind.UNSAFE_RETRY:
+        return Halted(ClaimOutcome.REFUSED, f"this is forbidden here: {answer.message}")
+    if answer.retry != "safe" or answer.kind in (DetailKind.UNSAFE_RETRY, DetailKind.PENDING_DIALOG):
+        return Halted(ClaimOutcome.UNSURE, f"it is not known what happened: {answer.message}")
+    return Halted(ClaimOutcome.FAILED, f"it could not be done: {answer.message}")
+
+
+def _shows(page: Page, goal: Goal) -> Holds:
+    if goal.done_when is not None:
+        return page.holds(goal.done_when, goal.context)
+    if page.named(goal):
+        return Holds.YES
+    return Holds.NO if page.complete else Holds.NOT_ESTABLISHED
