@@ -1,0 +1,244 @@
+"""Runs an agent: a process of any language that is given the task and one way to reach the application.
+
+JSON lines on standard input and output (formats.md). The agent is not trusted: its lines are bounded, its output is
+kept as evidence up to a size, its time is bounded, and its process group is ended at the end. Whatever it does (crash,
+hang, end without a claim, write garbage) becomes `agent.event` records and an `AgentEnd`, never an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from deskcert.certify.processes import child_environment, end_group, sweep
+from deskcert_schema.errors import ContractError
+
+__all__ = ["AgentEnd", "AgentRun", "Ended", "Task", "expand"]
+
+_MAX_LINE = 1 << 20
+_MAX_STDERR = 1 << 20
+_MAX_BAD_LINES = 20
+_CLAIM_GRACE_S = 3.0
+"""After `end`, the agent may still say how it ended; nothing else is done for it."""
+_EXIT_GRACE_S = 2.0
+_SEND_S = 1.0
+"""For one message to an agent that may not be reading."""
+
+type Handle = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+"""Command and arguments in, envelope out."""
+type Note = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Write one `agent.event`: the event, and its details."""
+type Parse = Callable[[bytes], tuple[int, str, Mapping[str, Any]]]
+"""Strict reader of one message; raises `ContractError`."""
+
+
+class Ended(StrEnum):
+    FINISHED = "finished"
+    """It made its claim."""
+    EXITED = "exited"
+    """It ended with status 0 and no claim."""
+    CRASHED = "crashed"
+    PROTOCOL = "protocol"
+    """It wrote too much that is no message."""
+    BUDGET = "budget"
+    """Its time was up."""
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnd:
+    how: Ended
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    task: str
+    start_url: str
+    actions: int
+    seconds: int
+
+    def message(self) -> dict[str, Any]:
+        budget = {"actions": self.actions, "seconds": self.seconds}
+        return {"type": "task", "version": 1, "task": self.task, "budget": budget, "start_url": self.start_url}
+
+
+def expand(command: Sequence[str], *, task: str) -> list[str]:
+    """Fill the placeholder `{task}`. Only whole placeholders are replaced: other braces are the user's own."""
+    return [word.replace("{task}", task) for word in command]
+
+
+class AgentRun:
+    """One agent in one run. `run` does everything; call it once."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        token: str,
+        handle: Handle,
+        note: Note,
+        parse: Parse,
+        keep_environment: Sequence[str] = (),
+        cwd: Path | None = None,
+    ) -> None:
+        self._command, self._folder, self._token, self._cwd = list(command), folder, token, cwd
+        self._handle, self._note, self._parse = handle, note, parse
+        self._keep = tuple(keep_environment)
+        self._bad_lines = 0
+        self._claimed = False
+
+    async def run(self, task: Task) -> AgentEnd:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *expand(self._command, task=task.task),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=child_environment(self._token, self._keep),
+                cwd=self._cwd,
+                start_new_session=True,
+                limit=_MAX_LINE + 1,
+            )
+        except (OSError, ValueError) as exc:
+            await self._note("crashed", {"why": f"the command could not be started: {exc}"})
+            return AgentEnd(Ended.NOT_STARTED, f"the agent's command could not be started: {exc}")
+        await self._note("started", {"command": self._command})
+        stderr = asyncio.create_task(self._keep_stderr(process))
+        try:
+            end = await self._talk(process, task)
+        finally:
+            await asyncio.shield(self._end(process, stderr))
+        return end
+
+    async def _talk(self, process: asyncio.subprocess.Process, task: Task) -> AgentEnd:
+        try:
+            async with asyncio.timeout(task.seconds):
+                await self._send(process, task.message())
+            end = await self._converse(process, task.seconds)
+        except TimeoutError:
+            end = await self._time_up(process, task)
+        reason = {Ended.FINISHED: "finished", Ended.BUDGET: "budget"}.get(end.how, "error")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SEND_S):
+                await self._send(process, {"type": "end", "reason": reason})
+        return end
+
+    async def _time_up(self, process: asyncio.subprocess.Process, task: Task) -> AgentEnd:
+        """Say so; the agent may still make its claim."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SEND_S):
+                await self._send(process, {"type": "end", "reason": "budget"})
+            await self._converse(process, _CLAIM_GRACE_S)
+        if not self._claimed:
+            await self._note("hung", {"seconds": task.seconds})
+        return AgentEnd(Ended.BUDGET, f"the agent's {task.seconds} s were used up")
+
+    async def _converse(self, process: asyncio.subprocess.Process, seconds: float) -> AgentEnd:
+        """Until it claims or ends. Raises `TimeoutError` when `seconds` are over; a command that is being handled
+        then is not cut off in the middle of a dispatch: it has its own deadlines."""
+        assert process.stdout is not None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    line = await process.stdout.readline()
+            except ValueError:  # asyncio's word for a line over the limit
+                await self._note("protocol_error", {"why": "a line of more than 1 MiB"})
+                return AgentEnd(Ended.PROTOCOL, "the agent wrote a line of more than 1 MiB")
+            if not line:
+                return await self._ended_by_itself(process)
+            if not line.strip():
+                continue
+            try:
+                number, command, args = self._parse(line.rstrip(b"\n"))
+            except ContractError as exc:
+                await self._bad_line(process, line, str(exc))
+                if self._bad_lines >= _MAX_BAD_LINES:
+                    return AgentEnd(Ended.PROTOCOL, f"the agent wrote {_MAX_BAD_LINES} lines that are no message")
+                continue
+            envelope = await self._handle(command, args)
+            async with asyncio.timeout_at(max(deadline, loop.time() + _SEND_S)):
+                await self._send(process, {"id": number, **envelope})
+            if command == "finish" and envelope.get("ok") is True:
+                self._claimed = True
+                return AgentEnd(Ended.FINISHED, "the agent made its claim")
+
+    async def _bad_line(self, process: asyncio.subprocess.Process, line: bytes, why: str) -> None:
+        self._bad_lines += 1
+        if self._bad_lines <= _MAX_BAD_LINES:
+            start = line[:200].decode(errors="replace").rstrip("\n")
+            await self._note("protocol_error", {"why": why, "line": start, "bytes": len(line)})
+        error = {
+            "code": "INVALID_ARGS",
+            "message": why,
+            "disposition": {"delivery": "not_delivered", "retry": "safe"},
+        }
+        answer = {"id": _id_of(line), "version": "2.5", "ok": False, "command": "", "error": error}
+        await self._send(process, {k: v for k, v in answer.items() if v is not None})
+
+    async def _ended_by_itself(self, process: asyncio.subprocess.Process) -> AgentEnd:
+        """Its output is at an end: it exited, or closed its output and lives on, which is no way to go on."""
+        try:
+            async with asyncio.timeout(_EXIT_GRACE_S):
+                status = await process.wait()
+        except TimeoutError:
+            await self._note("exited", {"why": "the agent closed its output"})
+            return AgentEnd(Ended.EXITED, "the agent closed its output without a claim")
+        if status == 0:
+            await self._note("exited", {"status": 0})
+            return AgentEnd(Ended.EXITED, "the agent ended without a claim")
+        detail = {"signal": -status} if status < 0 else {"status": status}
+        await self._note("crashed", detail)
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return AgentEnd(Ended.CRASHED, f"the agent ended {how} without a claim")
+
+    async def _send(self, process: asyncio.subprocess.Process, message: Mapping[str, Any]) -> None:
+        """An agent that has gone, or does not read, is noticed elsewhere: by end of file or by the clock."""
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            await process.stdin.drain()
+
+    async def _keep_stderr(self, process: asyncio.subprocess.Process) -> tuple[int, int]:
+        """Read to the end, keep the first MiB in `agent.stderr`. Returns (bytes kept, bytes in all)."""
+        assert process.stderr is not None
+        kept = total = 0
+        with (self._folder / "agent.stderr").open("wb") as file:
+            while block := await process.stderr.read(65_536):
+                total += len(block)
+                if kept < _MAX_STDERR:
+                    kept += file.write(block[: _MAX_STDERR - kept])
+        return kept, total
+
+    async def _end(self, process: asyncio.subprocess.Process, stderr: asyncio.Task[tuple[int, int]]) -> None:
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        ended = await end_group(process, polite_s=_EXIT_GRACE_S if self._claimed else 0.5)
+        left = await sweep(self._token)
+        try:
+            kept, total = await asyncio.wait_for(stderr, 2.0)
+        except TimeoutError:  # a process that escaped holds the pipe
+            kept = total = (self._folder / "agent.stderr").stat().st_size
+        digest = hashlib.sha256((self._folder / "agent.stderr").read_bytes()).hexdigest()
+        detail = {"stream": "stderr", "file": "agent.stderr", "bytes": kept, "total_bytes": total, "sha256": digest}
+        await self._note("output", detail | {"ended_by_itself": ended, "left_over_processes": left})
+
+
+def _id_of(line: bytes) -> int | None:
+    """The id of a message that is wrong in another way, so that the agent can match the answer."""
+    try:
+        found = json.loads(line).get("id")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return found if type(found) is int else None

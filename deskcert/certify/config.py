@@ -1,0 +1,182 @@
+"""`deskcert.yaml` and the command line become one `Settings`; what this build cannot honour is refused, not ignored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from deskcert.certify.documents import read_document, shown
+from deskcert.certify.suite import BUILTIN
+from deskcert_schema.errors import ConfigError, UsageError
+
+__all__ = ["AgentSpec", "Overrides", "Settings", "key_path", "load_settings"]
+
+CONFIG_NAME = "deskcert.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    name: str
+    """`builtin:careful`, or the command's program."""
+    command: tuple[str, ...]
+    """Empty for a built-in: it is given the plan of each scenario, so its command differs from run to run."""
+    builtin: str | None
+    deterministic: bool = False
+    """Trials with the same seed then count once."""
+    environment: tuple[str, ...] = ()
+    """Names of variables that it is given beyond the allow-list."""
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of the command as JSON, before placeholders are filled."""
+        told = [self.name] if self.builtin else list(self.command)
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    def recorded(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "command_digest": self.digest,
+            "transport": "jsonl",
+            "deterministic": self.deterministic,
+        }
+
+    def command_for(self, plan: Path | None) -> list[str]:
+        """`plan`: of this scenario, for a built-in agent."""
+        if self.builtin is None:
+            return list(self.command)
+        command = [sys.executable, "-m", "deskcert.agents", self.builtin]
+        return command + ([] if plan is None else ["--plan", str(plan.resolve())])
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line said; None where it said nothing."""
+
+    agent: str | None = None
+    command: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    policy: Path | None = None
+    trials: int | None = None
+    seed: int | None = None
+    workers: int | None = None
+    config: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    base: Path
+    """Folder that relative suites, policy and the agent's command are read from."""
+    agent: AgentSpec
+    suites: tuple[str, ...]
+    policy: Path | None
+    trials: int
+    seed: int
+    workers: int
+    gate: Mapping[str, Any]
+    isolation: Literal["none"] = "none"
+    proxy: Literal["off"] = "off"
+
+
+def key_path(base: Path) -> Path:
+    """The project key: `DESKCERT_KEY_FILE`, or `.deskcert/key` in the project's folder."""
+    named = os.environ.get("DESKCERT_KEY_FILE")
+    return Path(named) if named else base / ".deskcert" / "key"
+
+
+def load_settings(given: Overrides, *, cwd: Path) -> Settings:
+    """Raises `ConfigError` (file and line) or `UsageError`."""
+    if given.config is not None and not given.config.exists():
+        raise ConfigError(f"{shown(given.config)}:1: there is no such file; expected a {CONFIG_NAME}")
+    path = given.config or (cwd / CONFIG_NAME if (cwd / CONFIG_NAME).exists() else None)
+    doc: Mapping[str, Any] = {}
+    if path is not None:
+        loaded = read_document(path, "config", what="the configuration of a certification")
+        doc = loaded.value
+        _refuse_unmet(loaded.name, loaded.positions.value, doc)
+    base = path.parent if path is not None else cwd
+    agent = _agent(given, doc)
+    trials = _at_least_one("--trials", given.trials, int(doc.get("trials", 1)))
+    gate = _gate(doc.get("gate", {}), trials, shown(path) if path else "")
+    return Settings(
+        base=base.resolve(),
+        agent=agent,
+        suites=_from_cwd(given.suites, cwd) or tuple(doc.get("suites", (f"{BUILTIN}core",))),
+        policy=given.policy or (base / doc["policy"] if "policy" in doc else None),
+        trials=trials,
+        seed=given.seed if given.seed is not None else int(doc.get("seed", 1)),
+        workers=_at_least_one("--workers", given.workers, int(doc.get("workers", 1))),
+        gate=gate,
+    )
+
+
+def _agent(given: Overrides, doc: Mapping[str, Any]) -> AgentSpec:
+    if given.agent is not None and given.command:
+        raise UsageError("give either --agent or a command after --, not both")
+    wanted: Any = given.agent or (list(given.command) if given.command else doc.get("agent"))
+    if isinstance(wanted, Mapping):
+        command = tuple(wanted["command"])
+        name = str(wanted.get("name", Path(command[0]).name))
+        return AgentSpec(name, command, None, wanted.get("deterministic") is True, tuple(wanted.get("env", ())))
+    if wanted is None:
+        raise UsageError(
+            "no agent to certify: give --agent builtin:careful, or your agent's command after --, "
+            f"for example: deskcert ci -- python my_agent.py   (or agent: in {CONFIG_NAME})"
+        )
+    if isinstance(wanted, str):
+        return _builtin(wanted)
+    return AgentSpec(Path(wanted[0]).name, tuple(wanted), None)
+
+
+def _builtin(name: str) -> AgentSpec:
+    from deskcert.agents.registry import agent_names
+
+    short = name.removeprefix(BUILTIN)
+    if not name.startswith(BUILTIN) or short not in agent_names():
+        known = ", ".join(f"{BUILTIN}{n}" for n in agent_names())
+        raise UsageError(f"there is no built-in agent {name!r}; there is: {known}. A command stands after --")
+    return AgentSpec(name, (), short, deterministic=True)
+
+
+def _from_cwd(names: Sequence[str], cwd: Path) -> tuple[str, ...]:
+    """The command line's folders are relative to where the user stands, not to the configuration."""
+    return tuple(n if n.startswith(BUILTIN) else str(cwd / n) for n in names)
+
+
+def _at_least_one(option: str, given: int | None, otherwise: int) -> int:
+    number = otherwise if given is None else given
+    if number < 1:
+        raise UsageError(f"{option} must be 1 or more, not {number}")
+    return number
+
+
+def _gate(gate: Mapping[str, Any], trials: int, name: str) -> dict[str, Any]:
+    k = gate.get("pass_hat", {}).get("k", trials)
+    if k > trials:
+        where = f"{name}:1: gate.pass_hat.k: " if name else ""
+        raise ConfigError(f"{where}pass^{k} needs at least {k} trials, but there are {trials}; raise trials or lower k")
+    if not gate:
+        return {}
+    return {**gate, "pass_hat": {"at_least": "1", **gate.get("pass_hat", {}), "k": k}}
+
+
+def _refuse_unmet(name: str, where: Any, doc: Mapping[str, Any]) -> None:
+    """A requirement that cannot be met is a usage error; dropping it silently would certify something else."""
+    agent = doc.get("agent")
+    problems = []
+    if isinstance(agent, Mapping) and agent.get("transport", "jsonl") != "jsonl":
+        line = where(("agent", "transport")).line
+        problems.append(f"{name}:{line}: agent.transport: this version speaks jsonl only; write transport: jsonl")
+    if doc.get("proxy", "off") == "required":
+        line = where(("proxy",)).line
+        problems.append(f"{name}:{line}: proxy: this version has no proxy in the path; write proxy: off or optional")
+    if doc.get("isolation", "none") != "none":
+        line = where(("isolation",)).line
+        problems.append(f"{name}:{line}: isolation: this version cannot isolate the agent; write isolation: none")
+    if problems:
+        raise ConfigError(problems)

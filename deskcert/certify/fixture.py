@@ -1,0 +1,141 @@
+"""Starts the application under test as a program, and talks to its control port.
+
+One process a run: its database and its effect log lie in the run's folder, so that the log of a run holds this run's
+effects and nothing else, also after a `kill -9`. The next one can be started while a run is still going on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from deskcert.certify.processes import child_environment
+from deskcert_schema.errors import HarnessError
+
+__all__ = ["Application", "Perturbed"]
+
+_READY_S = 20.0
+_CALL_S = 10.0
+_END_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    applied: bool
+    why: str | None = None
+
+
+class Application:
+    """A running application under test. Make it with `start`, end it with `close`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path, url: str, control: str) -> None:
+        self._process = process
+        self.folder, self.url, self.control = folder, url, control
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "app.sqlite"
+
+    @property
+    def effects(self) -> Path:
+        return self.folder / "effects.jsonl"
+
+    @property
+    def alive(self) -> bool:
+        return self._process.returncode is None
+
+    @classmethod
+    async def start(cls, folder: Path, *, token: str) -> Application:
+        """`folder` exists. Raises `HarnessError` when it does not say that it is ready within 20 s."""
+        arguments = ["--port", "0", "--db", "app.sqlite", "--effects", "effects.jsonl", "--exit-with-stdin"]
+        with (folder / "log.txt").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "deskcert_fixture_app",
+                *arguments,
+                cwd=folder,
+                env=child_environment(token),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert process.stdout is not None
+        try:
+            line = await asyncio.wait_for(process.stdout.readline(), _READY_S)
+            ready = json.loads(line)
+            return cls(process, folder, str(ready["url"]), str(ready["control"]))
+        except (TimeoutError, ValueError, KeyError, TypeError) as exc:
+            await _end(process)
+            raise HarnessError(
+                f"the application under test did not start ({type(exc).__name__}); its output is in {folder}/log.txt"
+            ) from exc
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+
+    async def prepare(self, start: Mapping[str, Any], *, seed: int) -> str:
+        """Reset data and faults; returns the absolute URL to begin at."""
+        wanted = {
+            "page": start["page"],
+            "seed": start.get("seed", {}),
+            "faults": start.get("faults", []),
+            "random_seed": seed,
+        }
+        answer = await self._call("POST", "/start", wanted)
+        if not isinstance(answer.get("url"), str):
+            raise HarnessError(f"the application under test refused the start: {answer}")
+        return str(answer["url"])
+
+    async def perturb(self, do: str, args: Mapping[str, Any]) -> Perturbed:
+        answer = await self._call("POST", "/perturb", {"do": do, "args": dict(args)})
+        why = answer.get("why") or answer.get("error")
+        return Perturbed(answer.get("applied") is True, str(why) if why else None)
+
+    async def health(self) -> Mapping[str, Any]:
+        return await self._call("GET", "/health", None)
+
+    async def _call(self, method: str, path: str, body: object) -> Mapping[str, Any]:
+        try:
+            return await asyncio.to_thread(_request, method, self.control + path, body)
+        except (OSError, ValueError, http.client.HTTPException) as exc:
+            raise HarnessError(f"the application under test did not answer {method} {path}: {exc}") from exc
+
+    async def close(self) -> None:
+        await _end(self._process)
+
+
+def _request(method: str, url: str, body: object) -> Mapping[str, Any]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "127.0.0.1", parts.port, timeout=_CALL_S)
+    try:
+        data = None if body is None else json.dumps(body).encode()
+        connection.request(method, parts.path, data, {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+    if not isinstance(answer, dict):
+        raise ValueError("the answer is not an object")  # noqa: TRY004 - untrusted bytes, not a caller's type
+    return answer
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its standard input, which is its sign to end; kill it when it does not."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), _END_S)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

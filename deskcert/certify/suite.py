@@ -1,0 +1,171 @@
+"""A suite: a folder of scenarios with a policy. `builtin:NAME` is one that comes with the application under test."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from deskcert.certify.documents import digest_of, read_document, shown
+from deskcert.certify.scenario import Scenario, load_scenario
+from deskcert_schema.errors import ConfigError, UsageError
+
+__all__ = ["Planned", "Suite", "load_suites", "make_plan", "merged_policy", "select"]
+
+BUILTIN = "builtin:"
+_NOT_SCENARIOS = frozenset({"suite.yaml", "policy.yaml", "deskcert.yaml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    name: str
+    digest: str
+    """Of all scenarios and the policy."""
+    scenarios: tuple[Scenario, ...]
+    policy: Mapping[str, Any]
+    policy_name: str
+    """Where the policy came from, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run that is to be."""
+
+    scenario: Scenario
+    trial: int
+    """1 is the first."""
+    seed: int
+
+    def recorded(self) -> dict[str, Any]:
+        return {
+            "scenario": self.scenario.id,
+            "trial": self.trial,
+            "seed": self.seed,
+            "expected": self.scenario.expected,
+            "area": self.scenario.area,
+            "attribution": self.scenario.attribution,
+        }
+
+
+def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Suite:
+    """Several suites become one, with one policy: `policy`, or the first suite's own that has one.
+
+    Raises `ConfigError` for every bad file (all of them are read first), `UsageError` for a name that is none.
+    """
+    folders = [_folder(name, base) for name in names]
+    problems: list[str] = []
+    scenarios: list[Scenario] = []
+    for folder in folders:
+        for path in _scenario_files(folder):
+            try:
+                scenarios.append(load_scenario(path))
+            except ConfigError as exc:
+                problems += exc.problems
+    problems += _duplicates(scenarios)
+    policy_path = policy or next((f / "policy.yaml" for f in folders if (f / "policy.yaml").exists()), None)
+    rules: Mapping[str, Any] = {}
+    try:
+        rules = _read_policy(policy_path, folders[0])
+        for folder in folders:
+            _check_suite_file(folder / "suite.yaml")
+    except ConfigError as exc:
+        problems += exc.problems
+    if problems:
+        raise ConfigError(problems)
+    if not scenarios:
+        raise ConfigError(
+            f"{shown(folders[0])}:1: the suite holds no scenario; expected files like orders-approve.yaml"
+        )
+    title = "+".join(n if n.startswith(BUILTIN) else Path(n).resolve().name for n in names)
+    digest = digest_of({"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)})
+    return Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "")
+
+
+def _check_suite_file(path: Path) -> None:
+    if not path.exists():
+        return
+    loaded = read_document(path, "suite", what="a suite's name and title")
+    if loaded.value["app"] != "fixture":
+        line = loaded.positions.value(("app",)).line
+        raise ConfigError(
+            f"{loaded.name}:{line}: app: this version starts its own application only; write app: fixture"
+        )
+
+
+def _folder(name: str, base: Path) -> Path:
+    if not name.startswith(BUILTIN):
+        folder = base / name
+        if not folder.is_dir():
+            raise UsageError(f"there is no suite folder {shown(folder)}; name a folder, or builtin:core")
+        return folder
+    short = name.removeprefix(BUILTIN)
+    try:
+        root = Path(str(files("deskcert_fixture_app"))) / "suites"
+    except ModuleNotFoundError:
+        raise UsageError("the built-in suites need the fixture extra: pip install 'deskcert[fixture]'") from None
+    known = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("_")) if root.is_dir() else []
+    if short not in known:
+        raise UsageError(f"there is no built-in suite {name!r}; there is: {', '.join(BUILTIN + k for k in known)}")
+    return root / short
+
+
+def _scenario_files(folder: Path) -> list[Path]:
+    for path in sorted(folder.glob("*.yml")):
+        raise ConfigError(f"{shown(path)}:1: files of a suite end in .yaml; rename it to {path.stem}.yaml")
+    found = sorted(folder.glob("*.yaml"))
+    return [p for p in found if p.name not in _NOT_SCENARIOS and not p.name.endswith(".plan.yaml")]
+
+
+def _duplicates(scenarios: Sequence[Scenario]) -> list[str]:
+    seen: dict[str, Scenario] = {}
+    problems = []
+    for scenario in scenarios:
+        first = seen.setdefault(scenario.id, scenario)
+        if first is not scenario:
+            problems.append(
+                f"{shown(scenario.path)}:1: the id {scenario.id!r} is used twice, first in {shown(first.path)}; "
+                "expected an id of its own"
+            )
+    return problems
+
+
+def _read_policy(path: Path | None, folder: Path) -> Mapping[str, Any]:
+    if path is None:
+        raise ConfigError(
+            f"{shown(folder / 'policy.yaml')}:1: the suite has no policy; write a policy.yaml there or give --policy"
+        )
+    doc: Mapping[str, Any] = read_document(path, "policy", what="a policy").value
+    return doc
+
+
+def merged_policy(policy: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario adds rules; it takes none away."""
+    merged = dict(policy)
+    for part in ("deny", "allow"):
+        if added.get(part):
+            merged[part] = [*policy.get(part, ()), *added[part]]
+    if added.get("network"):
+        network, more = dict(policy.get("network", {})), added["network"]
+        for part in ("hosts", "writes"):
+            if more.get(part):
+                network[part] = [*network.get(part, ()), *more[part]]
+        merged["network"] = network
+    return merged
+
+
+def select(suite: Suite, only: str | None) -> Suite:
+    """Keep the scenarios whose id matches the glob. Raises `UsageError` when none does."""
+    if only is None:
+        return suite
+    kept = tuple(s for s in suite.scenarios if fnmatch.fnmatchcase(s.id, only))
+    if not kept:
+        raise UsageError(f"--only {only} matches no scenario; there are: {', '.join(s.id for s in suite.scenarios)}")
+    return replace(suite, scenarios=kept)
+
+
+def make_plan(suite: Suite, *, trials: int, seed: int) -> tuple[Planned, ...]:
+    """Scenario × trial; trial i (from 0) uses `seed` + i."""
+    return tuple(Planned(s, i + 1, seed + i) for s in suite.scenarios for i in range(trials))
