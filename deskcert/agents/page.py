@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -45,62 +45,76 @@ class Page:
 
     def matches(self, goal: Goal) -> tuple[Node, ...]:
         """Every node with a ref whose role, name and context are exactly those of the goal."""
-        return tuple(n for n in self.nodes if n.ref is not None and _is(n, goal))
+        return tuple(n for n in self.named(goal) if n.ref is not None)
 
-    def named(self, goal: Goal) -> tuple[Node, ...]:
+    def named(self, goal: Goal | DoneWhen) -> tuple[Node, ...]:
         """As `matches`, for reading only: also what has no ref."""
         return tuple(n for n in self.nodes if _is(n, goal))
 
-    def holds(self, when: DoneWhen, context: str | None) -> Holds:
+    def holds(self, when: DoneWhen, context: Sequence[str]) -> Holds:
+        """Whether the page shows it. What must be absent is established by a complete page only."""
         seen = [text for n in self._scope(context) for text in n.texts]
+        absent = Holds.NO if self.complete else Holds.NOT_ESTABLISHED
+        if when.no_text is not None and any(_flat(when.no_text) in t for t in seen):
+            return Holds.NO
+        if when.url is not None and when.url not in self.url:
+            return Holds.NO
         if when.text is not None and not any(_flat(when.text) in t for t in seen):
-            return Holds.NO if self.complete else Holds.NOT_ESTABLISHED
-        if when.no_text is not None:
-            if any(_flat(when.no_text) in t for t in seen):
-                return Holds.NO
-            if not self.complete:
-                return Holds.NOT_ESTABLISHED
-        return Holds.YES
+            return absent
+        if when.element and not any(_in_state(n, when) for n in self.named(when)):
+            return absent
+        return Holds.YES if self.complete or when.no_text is None else Holds.NOT_ESTABLISHED
 
-    def _scope(self, context: str | None) -> Iterator[Node]:
-        """The whole page, or the subtrees of those containers that the label names.
+    def _scope(self, context: Sequence[str]) -> Iterator[Node]:
+        """The whole page, or the smallest containers that carry the innermost label.
 
-        A container is named by its own name, or by a text inside it that makes it the context of its controls: so
-        the smallest enclosing structure around that text is taken, never the table or the page."""
-        if context is None:
+        A container carries a label as its own name, or as a text inside it that makes it the context of its
+        controls: never the table or the page around it."""
+        if not context:
             yield from self.nodes
             return
-        label = _flat(context)
+        label = _flat(context[-1])
         for i, n in enumerate(self.nodes):
-            if n.role not in _CONTAINERS:
-                continue
             inside = self.nodes[i : n.end]
-            nested = any(m.role in _CONTAINERS and label in m.texts for m in inside[1:])
-            if label in n.texts or (not nested and any(label in (m.texts + m.context) for m in inside)):
-                yield from inside
+            if n.role in _CONTAINERS and any(_carries(m, label) for m in inside):
+                nested = any(
+                    m.role in _CONTAINERS and any(_carries(x, label) for x in self.nodes[j : m.end])
+                    for j, m in enumerate(inside[1:], i + 1)
+                )
+                if not nested or label in n.texts:
+                    yield from inside
 
 
 _CONTAINERS = frozenset(("row", "listitem", "group", "form", "dialog", "alertdialog", "region", "article", "option"))
 
 
-def _is(node: Node, goal: Goal) -> bool:
-    if goal.role is not None and node.role != goal.role:
+def _is(node: Node, wanted: Goal | DoneWhen) -> bool:
+    if wanted.role is not None and node.role != wanted.role:
         return False
-    if goal.name is not None and (node.name is None or _flat(node.name) != _flat(goal.name)):
+    if wanted.name is not None and (node.name is None or _flat(node.name) != _flat(wanted.name)):
         return False
-    return goal.context is None or _flat(goal.context) in node.context
+    return all(_flat(label) in node.context for label in wanted.context)
+
+
+def _in_state(node: Node, when: DoneWhen) -> bool:
+    return (when.state is None or when.state in node.states) and (when.value is None or _flat(when.value) in node.texts)
+
+
+def _carries(node: Node, label: str) -> bool:
+    return label in node.texts or label in node.context
 
 
 def read_page(data: Mapping[str, Any]) -> Page:
     """From the `data` of a snapshot answer. Unknown keys are ignored: a newer deskcert may say more."""
     nodes: list[Node] = []
     tree = data["tree"]
-    for root in tree if isinstance(tree, list) else [tree]:
-        _add(root, nodes)
-    return Page(data["snapshot_id"], data["window"].get("url", ""), data.get("complete") is True, tuple(nodes))
+    cut = [_add(root, nodes) for root in (tree if isinstance(tree, list) else [tree])]
+    complete = data.get("complete") is True and not any(cut)
+    return Page(data["snapshot_id"], data["window"].get("url", ""), complete, tuple(nodes))
 
 
-def _add(raw: Mapping[str, Any], into: list[Node]) -> None:
+def _add(raw: Mapping[str, Any], into: list[Node]) -> bool:
+    """True where a part of the subtree was cut."""
     at = len(into)
     found = [t for t in (raw.get("name"), raw.get("text"), raw.get("value"), raw.get("description")) if t]
     name = raw.get("name")
@@ -115,14 +129,11 @@ def _add(raw: Mapping[str, Any], into: list[Node]) -> None:
         end=at + 1,
     )
     into.append(node)
+    cut = raw.get("subtree_truncated") is True
     for child in raw.get("children", ()):
-        _add(child, into)
-    if len(into) > at + 1:
-        into[at] = _ending(node, len(into))
-
-
-def _ending(node: Node, end: int) -> Node:
-    return Node(node.role, node.ref, node.texts, node.name, node.states, node.actions, node.context, end)
+        cut = _add(child, into) or cut
+    into[at] = replace(node, end=len(into))
+    return cut
 
 
 def _flat(text: str) -> str:

@@ -11,8 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from deskcert_schema import strict_yaml
 from deskcert_schema.errors import ConfigError
 from deskcert_schema.vocabulary import ClaimOutcome
 
@@ -30,10 +29,24 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoneWhen:
-    """What the page shows once the goal is reached. In a goal with a context: inside that row, list item or group."""
+    """What the page shows once the goal is reached; every part that is given must hold. Texts are looked for inside
+    the goal's context, where it has one."""
 
     text: str | None = None
     no_text: str | None = None
+    """Text that must be gone; `gone` says the same."""
+    url: str | None = None
+    """Part of the page's address."""
+    role: str | None = None
+    name: str | None = None
+    """With `role`: an element that must be there, in `context` if that is given; with `state` and `value`, so."""
+    context: tuple[str, ...] = ()
+    state: str | None = None
+    value: str | None = None
+
+    @property
+    def element(self) -> bool:
+        return any(x is not None for x in (self.role, self.name, self.state, self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +54,8 @@ class Goal:
     act: Act
     role: str | None = None
     name: str | None = None
-    context: str | None = None
-    """A label that encloses the target: row header, list item, legend, group, dialog or heading."""
+    context: tuple[str, ...] = ()
+    """Labels that enclose the target: row header, list item, legend, group, dialog or heading. All of them must."""
     value: str | None = None
     key: str | None = None
     url: str | None = None
@@ -54,7 +67,7 @@ class Goal:
     @property
     def words(self) -> str:
         what = " ".join(x for x in (self.role, f"{self.name!r}" if self.name else None, self.url) if x)
-        return f"{self.act} {what}" + (f" in {self.context!r}" if self.context else "")
+        return f"{self.act} {what}" + (f" in {', '.join(self.context)!r}" if self.context else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +84,23 @@ _NEEDS: Final[Mapping[Act, tuple[str, ...]]] = {
     Act.NAVIGATE: ("url",),
     Act.READ: (),
 }
-_TEXT_KEYS: Final = ("role", "name", "context", "value", "key", "url")
-_GOAL_KEYS: Final = frozenset(("act", *_TEXT_KEYS, "done_when", "optional"))
-_PLAN_KEYS: Final = frozenset(("goals", "claim", "version"))
+_TEXT_KEYS: Final = ("role", "name", "value", "key", "url")
+_GOAL_KEYS: Final = frozenset(("act", *_TEXT_KEYS, "context", "done_when", "optional", "forbidden", "why"))
+_WHEN_KEYS: Final = frozenset(("text", "no_text", "gone", "url", "role", "name", "context", "state", "value"))
+_PLAN_KEYS: Final = frozenset(("goals", "claim", "version", "message"))
 
 
 def load_plan(path: Path) -> Plan:
     """Raises `ConfigError` with the file's name and what was expected."""
     try:
-        raw = yaml.safe_load(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except OSError as exc:
         raise ConfigError(f"{path}: cannot be read ({exc.strerror}); give the plan file with --plan") from exc
-    except (yaml.YAMLError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path}: is not YAML: {' '.join(str(exc).split())}") from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from exc
+    loaded = strict_yaml.load(text, name=str(path))
     try:
-        return parse_plan(raw)
+        return parse_plan(loaded.value)
     except ConfigError as exc:
         raise ConfigError([f"{path}: {p}" for p in exc.problems]) from exc
 
@@ -118,19 +133,33 @@ def _goal(raw: object, number: int) -> Goal:
     optional = raw.get("optional", False)
     if not isinstance(optional, bool):
         raise ConfigError(f"{where}: optional: expected true or false")
-    return Goal(act=act, **texts, done_when=_done_when(raw.get("done_when"), where), optional=optional)
+    return Goal(
+        act=act,
+        **texts,
+        context=_labels(raw, where),
+        done_when=_done_when(raw.get("done_when"), where),
+        optional=optional,
+    )
 
 
 def _done_when(raw: object, where: str) -> DoneWhen | None:
     if raw is None:
         return None
-    if not isinstance(raw, Mapping):
-        raise ConfigError(f"{where}: done_when: expected {{text: …}} or {{no_text: …}}")
-    _only(raw, frozenset(("text", "no_text")), f"{where}: done_when")
-    found = DoneWhen(_text(raw, "text", where), _text(raw, "no_text", where))
-    if found == DoneWhen():
-        raise ConfigError(f"{where}: done_when: expected text or no_text")
-    return found
+    where = f"{where}: done_when"
+    if not isinstance(raw, Mapping) or not raw:
+        raise ConfigError(f"{where}: expected a condition such as {{text: …}} or {{gone: …}}")
+    _only(raw, _WHEN_KEYS, where)
+    texts = {k: _text(raw, k, where) for k in ("text", "url", "role", "name", "state", "value")}
+    gone = _text(raw, "no_text", where) or _text(raw, "gone", where)
+    return DoneWhen(**texts, no_text=gone, context=_labels(raw, where))
+
+
+def _labels(raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    found = raw.get("context", [])
+    labels = [found] if isinstance(found, str) else found
+    if not isinstance(labels, list) or not all(isinstance(x, str) and x for x in labels):
+        raise ConfigError(f"{where}: context: expected a label or a list of labels, found {found!r}")
+    return tuple(labels)
 
 
 def _text(raw: Mapping[str, Any], key: str, where: str) -> str | None:
