@@ -1,0 +1,192 @@
+"""Two kinds of key: the project's, which lasts, and the run's, which dies with the run.
+
+The project key introduces each run key in a signed note that stands in `run.start` (and in `recovery`); the run key
+signs the checkpoints and is dropped when the run is sealed, so that nobody can go back and sign another history.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from deskcert_ledger.b64 import b64decode, b64encode
+from deskcert_ledger.note import ALG_ED25519, Note, Signer, Verifier, check_key_name, parse_note, parse_vkey
+from deskcert_schema.errors import LedgerFormatError, UsageError
+
+__all__ = ["ProjectKey", "RunKey", "default_key_path", "introduction_text", "load_pins", "local_pin", "project_of"]
+
+KEY_FILE_VARIABLE = "DESKCERT_KEY_FILE"
+_SKEY_PREFIX = "PRIVATE+KEY+"
+
+
+def introduction_text(origin: str, vkey: str) -> str:
+    """What the project key signs to introduce a run key."""
+    return f"deskcert run key\n{origin}\n{vkey}\n"
+
+
+def project_of(folder: Path) -> str:
+    """A key-name-safe project name from the folder that holds `.deskcert`."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-") or "project"
+
+
+def default_key_path(folder: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """`DESKCERT_KEY_FILE`, or `.deskcert/key` in `folder`."""
+    named = environ.get(KEY_FILE_VARIABLE)
+    return Path(named) if named else folder / ".deskcert" / "key"
+
+
+class ProjectKey:
+    """The long-term key that introduces run keys. Make one with `load_or_create` or `load`."""
+
+    def __init__(self, signer: Signer) -> None:
+        self._signer = signer
+
+    @property
+    def verifier(self) -> Verifier:
+        return self._signer.verifier
+
+    @property
+    def vkey(self) -> str:
+        """The public half as C2SP text: what others pin."""
+        return str(self._signer.verifier)
+
+    def sign_note(self, text: str) -> str:
+        return self._signer.sign_note(text)
+
+    def introduce(self, origin: str, run_vkey: str) -> str:
+        """The signed note that stands as `key_intro` beside the run's vkey."""
+        return self.sign_note(introduction_text(origin, run_vkey))
+
+    @classmethod
+    def load(cls, path: Path) -> ProjectKey:
+        """Read an existing key. Raises `UsageError` with the command that puts it right."""
+        try:
+            with path.open("rb") as file:
+                mode, raw = os.fstat(file.fileno()).st_mode, file.read(4096)
+        except FileNotFoundError as error:
+            raise UsageError(
+                f"No project key at {path}. `deskcert ci` makes one there; or name another with {KEY_FILE_VARIABLE}."
+            ) from error
+        except OSError as error:
+            raise UsageError(f"The project key {path} cannot be read: {error.strerror}.") from error
+        if mode & 0o077:
+            raise UsageError(f"The project key {path} can be read by others. Run: chmod 600 {path}")
+        try:
+            return cls(_parse_skey(raw.decode("ascii")))
+        except (LedgerFormatError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} is not a project key: {error}. Restore it, or move it away.") from error
+
+    @classmethod
+    def load_or_create(
+        cls, path: Path, *, name: str | None = None, rng: Callable[[int], bytes] = secrets.token_bytes
+    ) -> ProjectKey:
+        """The key at `path`; made once, mode 0600 in a folder of mode 0700, when there is none.
+
+        Two processes that start together get the same key: the file appears complete or not at all.
+        """
+        if path.exists():
+            return cls.load(path)
+        seed, public_name = rng(32), name or f"deskcert/{project_of(path.absolute().parent.parent)}"
+        text = _format_skey(Signer(public_name, seed).verifier, seed)
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                os.write(fd, text.encode())
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                pass
+            finally:
+                temporary.unlink()
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise UsageError(f"A project key cannot be made at {path}: {error.strerror}.") from error
+        return cls.load(path)
+
+
+def _format_skey(verifier: Verifier, seed: bytes) -> str:
+    return f"{_SKEY_PREFIX}{verifier.name}+{verifier.id.hex()}+{b64encode(bytes([ALG_ED25519]) + seed)}\n"
+
+
+def _parse_skey(text: str) -> Signer:
+    if not text.startswith(_SKEY_PREFIX) or not text.endswith("\n"):
+        raise LedgerFormatError("it does not begin with PRIVATE+KEY+")
+    parts = text[len(_SKEY_PREFIX) : -1].split("+", 2)
+    if len(parts) != 3:
+        raise LedgerFormatError("it lacks a part")
+    name, hex_id, encoded = parts
+    data = b64decode(encoded, length=33)
+    if data[0] != ALG_ED25519:
+        raise LedgerFormatError("its type is not Ed25519")
+    signer = Signer(check_key_name(name), data[1:])
+    if signer.verifier.id.hex() != hex_id:
+        raise LedgerFormatError("it does not fit its own id")
+    return signer
+
+
+class RunKey:
+    """The key of one epoch of one run. In memory only."""
+
+    def __init__(self, origin: str, seed: bytes) -> None:
+        self._signer: Signer | None = Signer(origin, seed)
+        self.verifier = self._signer.verifier
+
+    @property
+    def vkey(self) -> str:
+        return str(self.verifier)
+
+    def sign_note(self, text: str) -> str:
+        if self._signer is None:
+            raise LedgerFormatError("this run is sealed: its key is destroyed")
+        return self._signer.sign_note(text)
+
+    def destroy(self) -> None:
+        """Drop the private key. The public half stays, for showing."""
+        self._signer = None
+
+
+def introduced_by(note_text: str, origin: str, vkey: str, pin: Verifier) -> bool:
+    """Does `note_text` introduce `vkey` for `origin`, with a signature of `pin` that holds? Never raises."""
+    try:
+        note: Note = parse_note(note_text)
+    except LedgerFormatError:
+        return False
+    return note.text == introduction_text(origin, vkey) and note.holds(pin)
+
+
+def load_pins(values: tuple[str, ...] | list[str]) -> tuple[Verifier, ...]:
+    """Parse `--key` values: each is a vkey or a file of them. Raises `UsageError`."""
+    pins: list[Verifier] = []
+    for value in values:
+        text = value
+        if "+" not in value or Path(value).is_file():
+            try:
+                text = Path(value).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"--key {value}: not a verifier key, and not a file that holds one.") from error
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        if not lines or any(line.startswith(_SKEY_PREFIX) for line in lines):
+            raise UsageError(f"--key {value}: give the public key, as `deskcert key show` prints it.")
+        try:
+            pins.extend(parse_vkey(line.strip()) for line in lines)
+        except LedgerFormatError as error:
+            raise UsageError(f"--key {value}: {error}.") from error
+    return tuple(pins)
+
+
+def local_pin(folder: Path, environ: Mapping[str, str] = os.environ) -> Verifier | None:
+    """The local project key's public half, or None where there is no such key. Never makes one."""
+    path = default_key_path(folder, environ)
+    return ProjectKey.load(path).verifier if path.exists() else None

@@ -1,0 +1,151 @@
+"""`RunLedger`: the writing side of one run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from deskcert_ledger.clock import Clock
+from deskcert_ledger.keys import ProjectKey, RunKey
+from deskcert_ledger.merkle import Tree
+from deskcert_ledger.note import check_key_name
+from deskcert_ledger.payload import prepare
+from deskcert_ledger.sequencer import Ack, Receipt, Sequencer
+from deskcert_ledger.store import CHECKPOINTS, DISCLOSURES, Disk, RunFiles, create_files
+from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
+
+__all__ = ["RunLedger", "Sealed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    size: int
+    """Number of records."""
+    root: str
+    """The tree's root, base64, as it stands in the checkpoint."""
+    checkpoint_text: str
+    """The final signed note: worth printing where nobody can change it, such as a CI log."""
+
+
+class RunLedger:
+    """One run's ledger, open for writing. `create` it, `submit` or `append` records, `seal` it.
+
+    Thread safe. A failure to write raises `LedgerUnavailable` from the record's future; from then on the ledger is
+    poisoned and every further record fails in the same way.
+    """
+
+    def __init__(
+        self, folder: Path, files: RunFiles, sequencer: Sequencer, key: RunKey, *, rng: Callable[[int], bytes]
+    ) -> None:
+        """For `create` and recovery."""
+        self.folder = folder
+        self._files, self._key, self._rng = files, key, rng
+        self._sequencer = sequencer
+        self._sealed: Sealed | None = None
+        self._closed = False
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        *,
+        origin: str,
+        start: Mapping[str, Any],
+        project_key: ProjectKey,
+        clock: Clock,
+        rng: Callable[[int], bytes],
+        disk: Disk | None = None,
+    ) -> RunLedger:
+        """Make the run folder and write `run.start` durably: `start` with `origin`, `vkey` and `key_intro` added.
+
+        `rng(n)` gives n random bytes (`os.urandom`): the run key's seed and all salts. Raises `UsageError` when the
+        folder holds a ledger, `LedgerUnavailable` when it cannot be written.
+        """
+        try:
+            check_key_name(origin)
+        except LedgerFormatError as error:
+            raise ContractError(f"the origin of a run is a key name: {error}") from error
+        try:
+            files = create_files(folder, disk or Disk())
+        except OSError as error:
+            raise LedgerUnavailable(f"No ledger can be made in {folder}: {error.strerror}.") from error
+        key = RunKey(origin, rng(32))
+        ledger = cls(folder, files, Sequencer(files, Tree(), key, origin, clock), key, rng=rng)
+        introduction = project_key.introduce(origin, key.vkey)
+        try:
+            ledger.append("run.start", {**start, "origin": origin, "vkey": key.vkey, "key_intro": introduction})
+        except BaseException:
+            ledger.abandon()
+            raise
+        return ledger
+
+    def submit(
+        self, kind: str, payload: Mapping[str, Any], *, w: str = "guard", ack: Ack = Ack.DURABLE
+    ) -> Future[Receipt]:
+        """Hand over a record. Raises `ContractError` when the payload cannot stand in a ledger.
+
+        The future gives a `Receipt`, or raises `LedgerUnavailable`. Await it with `asyncio.wrap_future`.
+        """
+        return self._sequencer.submit(w, str(kind), prepare(payload, self._rng), ack)
+
+    def append(self, kind: str, payload: Mapping[str, Any], *, w: str = "guard", ack: Ack = Ack.DURABLE) -> Receipt:
+        """The blocking form of `submit`, and the faster one for a caller that waits anyway."""
+        future = self._sequencer.submit(w, str(kind), prepare(payload, self._rng), ack, wake=False)
+        self._sequencer.run_now()
+        return future.result()
+
+    @property
+    def head(self) -> tuple[int, str]:
+        """Size and root (base64) of what is durable."""
+        return self._sequencer.head
+
+    @property
+    def poisoned(self) -> str | None:
+        """Why nothing can be written any more, or None."""
+        return self._sequencer.poisoned
+
+    def seal(self) -> Sealed:
+        """Commit everything, write the final `checkpoint`, destroy the run key. Again: the same answer.
+
+        Raises `LedgerUnavailable` when the ledger is or becomes poisoned; the folder then waits for recovery.
+        """
+        if self._sealed is not None:
+            return self._sealed
+        self._sequencer.close()
+        try:
+            if self.poisoned is not None or self._closed:
+                raise LedgerUnavailable(self.poisoned or "the ledger is closed")
+            note = self._sequencer.last_note
+            self._files.sync(CHECKPOINTS)
+            self._files.sync(DISCLOSURES)
+            self._files.replace_checkpoint(note)
+        except OSError as error:
+            raise LedgerUnavailable(f"The ledger cannot be sealed: {error.strerror}.") from error
+        finally:
+            self._end()
+        size, root = self.head
+        self._sealed = Sealed(size, root, note.decode())
+        return self._sealed
+
+    def abandon(self) -> None:
+        """End without a seal: for a ledger that cannot be written. What was acknowledged stays."""
+        self._sequencer.close()
+        self._end()
+
+    def _end(self) -> None:
+        self._key.destroy()
+        if not self._closed:
+            self._closed = True
+            with contextlib.suppress(OSError):
+                self._files.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._sealed is None and not self._closed:
+            self.abandon()

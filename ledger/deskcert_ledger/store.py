@@ -1,0 +1,156 @@
+"""The files of a run folder, and the order in which they are written.
+
+One `write` and one `fdatasync` a commit on `ledger.jsonl`: no header, no length field, the file's valid prefix is the
+truth. Blobs are synced before the record that names them. `checkpoints`, `ledger.hashes` and `disclosures.jsonl` are
+appended without a sync of their own; `checkpoint` is replaced whole (temporary file, fsync, rename, fsync of the
+folder, whose descriptor is held open so that an I/O error cannot get lost).
+
+Every method raises `OSError` as it comes; whoever calls decides, and the sequencer's decision is: poison, no retry.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from deskcert_ledger.blob import BLOB_FOLDER, BlobFile
+from deskcert_schema.errors import LedgerUnavailable, UsageError
+
+__all__ = [
+    "CHECKPOINT",
+    "CHECKPOINTS",
+    "DISCLOSURES",
+    "HASHES",
+    "LEDGER",
+    "TORN_FOLDER",
+    "Disk",
+    "RunFiles",
+    "create_files",
+    "open_files",
+]
+
+LEDGER = "ledger.jsonl"
+HASHES = "ledger.hashes"
+CHECKPOINTS = "checkpoints"
+CHECKPOINT = "checkpoint"
+DISCLOSURES = "disclosures.jsonl"
+TORN_FOLDER = "torn"
+
+
+class Disk:
+    """The system calls that can fail late; a test puts a failing disk in its place."""
+
+    def write(self, fd: int, data: bytes) -> int:
+        return os.write(fd, data)
+
+    def datasync(self, fd: int) -> None:
+        os.fdatasync(fd)
+
+    def sync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def write_all(self, fd: int, data: bytes) -> None:
+        """One write; more only if the system took less (a full disk answers at the second)."""
+        done = self.write(fd, data)
+        while done < len(data):
+            done += self.write(fd, data[done:])
+
+
+class RunFiles:
+    """Open descriptors of one run folder. Holds the lock on `ledger.jsonl` until `close`."""
+
+    def __init__(self, folder: Path, disk: Disk, descriptors: dict[str, int]) -> None:
+        self.folder = folder
+        self._disk = disk
+        self._fd = descriptors
+        self._blob_folder: int | None = None
+
+    def append_lines(self, lines: bytes) -> None:
+        """The commit: when this returns, the lines are durable."""
+        self._disk.write_all(self._fd[LEDGER], lines)
+        self._disk.datasync(self._fd[LEDGER])
+
+    def append(self, name: str, data: bytes) -> None:
+        """Append to `checkpoints`, `ledger.hashes` or `disclosures.jsonl`, without a sync."""
+        if data:
+            self._disk.write_all(self._fd[name], data)
+
+    def sync(self, name: str) -> None:
+        self._disk.sync(self._fd[name])
+
+    def write_blobs(self, blobs: Iterable[BlobFile]) -> None:
+        """Write and sync blobs and the folder that holds them."""
+        if self._blob_folder is None:
+            path = self.folder / BLOB_FOLDER
+            path.mkdir(exist_ok=True)
+            self._disk.sync(self._fd["."])
+            self._blob_folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        for blob in blobs:
+            fd = os.open(blob.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=self._blob_folder)
+            try:
+                self._disk.write_all(fd, blob.data)
+                self._disk.datasync(fd)
+            finally:
+                os.close(fd)
+        self._disk.sync(self._blob_folder)
+
+    def replace_checkpoint(self, note: bytes) -> None:
+        """Put `note` in the place of `checkpoint`, durably, whole or not at all."""
+        temporary = self.folder / f".{CHECKPOINT}.tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            self._disk.write_all(fd, note)
+            self._disk.sync(fd)
+        finally:
+            os.close(fd)
+        temporary.replace(self.folder / CHECKPOINT)
+        self._disk.sync(self._fd["."])
+
+    def close(self) -> None:
+        """Close everything, and with it give up the lock."""
+        if self._blob_folder is not None:
+            os.close(self._blob_folder)
+            self._blob_folder = None
+        while self._fd:
+            os.close(self._fd.popitem()[1])
+
+
+def create_files(folder: Path, disk: Disk) -> RunFiles:
+    """Make a run folder and its files. Raises `UsageError` when there is a ledger, `OSError` when it cannot be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        ledger = os.open(folder / LEDGER, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError as error:
+        raise UsageError(f"There is a ledger in {folder} already. A run needs a folder of its own.") from error
+    files = _open_beside(folder, disk, ledger)
+    parent = os.open(folder.absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        disk.sync(parent)
+    finally:
+        os.close(parent)
+    files.sync(".")
+    return files
+
+
+def open_files(folder: Path, disk: Disk) -> RunFiles:
+    """Open an existing run folder for writing. Raises `LedgerUnavailable` when another process has it."""
+    return _open_beside(folder, disk, os.open(folder / LEDGER, os.O_RDWR | os.O_APPEND))
+
+
+def _open_beside(folder: Path, disk: Disk, ledger: int) -> RunFiles:
+    descriptors = {LEDGER: ledger}
+    try:
+        try:
+            fcntl.flock(ledger, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LedgerUnavailable(f"Another process is writing the ledger in {folder}.") from error
+        for name, mode in ((CHECKPOINTS, 0o644), (HASHES, 0o644), (DISCLOSURES, 0o600)):
+            descriptors[name] = os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+        descriptors["."] = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except BaseException:
+        for fd in descriptors.values():
+            os.close(fd)
+        raise
+    return RunFiles(folder, disk, descriptors)
