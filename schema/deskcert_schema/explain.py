@@ -60,6 +60,12 @@ def explain(error: SchemaError) -> Iterator[Finding]:
             yield from ((path, False, f"the key {k!r} is missing") for k in missing)
         case "anyOf" | "oneOf":
             yield from _alternatives(error, path)
+        case "not" if set(error.validator_value) == {"required"}:
+            yield from (
+                (path, False, f"the key {key!r} does not belong here") for key in error.validator_value["required"]
+            )
+        case _ if "propertyNames" in error.schema_path:
+            yield (*path, error.instance), True, f"{_expected(error)} as a key"
         case _:
             yield path, False, _expected(error)
 
@@ -103,8 +109,9 @@ def _meant_branch(error: SchemaError) -> list[SchemaError] | None:
 
 
 def _wrong_kind(error: SchemaError) -> bool:
-    """At the alternative's own level: another type, or another constant."""
-    return not error.relative_path and error.validator in ("type", "const", "enum")
+    """At the alternative's own level another type or constant, or a member that says it is another alternative."""
+    depth = len(error.relative_path)
+    return (depth == 0 and error.validator in ("type", "const", "enum")) or (depth == 1 and error.validator == "const")
 
 
 def _lacks_first_key(error: SchemaError) -> bool:

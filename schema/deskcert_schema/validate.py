@@ -14,6 +14,7 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +44,8 @@ SCHEMAS: Final = (
 )
 _URN: Final = "urn:deskcert:schema:1:"
 _MAX_PROBLEMS: Final = 50
+_MAX_ERRORS: Final = 500
+"""Of the validator, before they are explained: a file of 100,000 wrong entries needs no longer list."""
 
 
 def check(schema_name: str, document: Any, positions: Positions | None = None) -> list[Problem]:
@@ -56,7 +59,7 @@ def check(schema_name: str, document: Any, positions: Positions | None = None) -
     from deskcert_schema.explain import explain
 
     findings: dict[tuple[Path, str], bool] = {}
-    for error in _validator(schema_name).iter_errors(document):
+    for error in islice(_validator(schema_name).iter_errors(document), _MAX_ERRORS):
         for path, at_key, message in explain(error):
             findings.setdefault((path, message), at_key)
     if not findings:

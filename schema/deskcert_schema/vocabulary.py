@@ -13,12 +13,14 @@ __all__ = [
     "CheckStatus",
     "ClaimOutcome",
     "Code",
+    "Command",
     "Confidence",
     "DetailKind",
     "Expected",
     "Mode",
     "NetworkHow",
     "PipelinePoint",
+    "PolicyEffect",
     "RecordKind",
     "RunOutcome",
     "Severity",
@@ -223,3 +225,67 @@ class Severity(StrEnum):
 class Confidence(StrEnum):
     CERTAIN = "certain"
     LIKELY = "likely"
+
+
+class PolicyEffect(StrEnum):
+    """What a deny rule that matches does."""
+
+    DENY = "deny"
+    REQUIRE_CONFIRMATION = "require_confirmation"
+    RECORD_ONLY = "record_only"
+
+
+class Command(StrEnum):
+    """Every command of the contract, also those that this version answers with `ACTION_NOT_SUPPORTED`."""
+
+    SNAPSHOT = "snapshot"
+    FIND = "find"
+    GET = "get"
+    IS = "is"
+    SCREENSHOT = "screenshot"
+    WAIT = "wait"
+    LIST_SURFACES = "list-surfaces"
+    LIST_WINDOWS = "list-windows"
+    CLICK = "click"
+    DOUBLE_CLICK = "double-click"
+    TRIPLE_CLICK = "triple-click"
+    RIGHT_CLICK = "right-click"
+    HOVER = "hover"
+    FOCUS = "focus"
+    TYPE = "type"
+    SET_VALUE = "set-value"
+    CLEAR = "clear"
+    PRESS = "press"
+    SELECT = "select"
+    CHECK = "check"
+    UNCHECK = "uncheck"
+    TOGGLE = "toggle"
+    EXPAND = "expand"
+    COLLAPSE = "collapse"
+    SCROLL = "scroll"
+    SCROLL_TO = "scroll-to"
+    DRAG = "drag"
+    UPLOAD = "upload"
+    NAVIGATE = "navigate"
+    BACK = "back"
+    FORWARD = "forward"
+    RELOAD = "reload"
+    TABS = "tabs"
+    TAB_FOCUS = "tab-focus"
+    TAB_CLOSE = "tab-close"
+    DIALOG_ACCEPT = "dialog-accept"
+    DIALOG_DISMISS = "dialog-dismiss"
+    LAUNCH = "launch"
+    CLOSE_APP = "close-app"
+    LIST_APPS = "list-apps"
+    FOCUS_WINDOW = "focus-window"
+    MOVE_WINDOW = "move-window"
+    RESIZE_WINDOW = "resize-window"
+    MINIMIZE = "minimize"
+    MAXIMIZE = "maximize"
+    RESTORE = "restore"
+    CLIPBOARD_GET = "clipboard-get"
+    CLIPBOARD_SET = "clipboard-set"
+    STATUS = "status"
+    BATCH = "batch"
+    FINISH = "finish"
