@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from deskcert.certify.processes import child_environment, end_group, sweep
+from deskcert.certify.processes import child_environment, end_group, exit_of, sweep
 from deskcert_schema.errors import ContractError
 
 __all__ = ["AgentEnd", "AgentRun", "Ended", "Task", "expand"]
@@ -28,6 +28,8 @@ _MAX_BAD_LINES = 20
 _CLAIM_GRACE_S = 3.0
 """After `end`, the agent may still say how it ended; nothing else is done for it."""
 _EXIT_GRACE_S = 2.0
+_LAST_LINES_S = 0.3
+"""For what an agent that has exited has already written."""
 _SEND_S = 1.0
 """For one message to an agent that may not be reading."""
 
@@ -106,7 +108,7 @@ class AgentRun:
                 env=child_environment(self._token, self._keep),
                 cwd=self._cwd,
                 start_new_session=True,
-                limit=_MAX_LINE + 1,
+                limit=_MAX_LINE,
             )
         except (OSError, ValueError) as exc:
             await self._note("crashed", {"why": f"the command could not be started: {exc}"})
@@ -145,13 +147,12 @@ class AgentRun:
     async def _converse(self, process: asyncio.subprocess.Process, seconds: float) -> AgentEnd:
         """Until it claims or ends. Raises `TimeoutError` when `seconds` are over; a command that is being handled
         then is not cut off in the middle of a dispatch: it has its own deadlines."""
-        assert process.stdout is not None
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    line = await process.stdout.readline()
+                    line = await _line(process)
             except ValueError:  # asyncio's word for a line over the limit
                 await self._note("protocol_error", {"why": "a line of more than 1 MiB"})
                 return AgentEnd(Ended.PROTOCOL, "the agent wrote a line of more than 1 MiB")
@@ -190,7 +191,7 @@ class AgentRun:
         """Its output is at an end: it exited, or closed its output and lives on, which is no way to go on."""
         try:
             async with asyncio.timeout(_EXIT_GRACE_S):
-                status = await process.wait()
+                status = await exit_of(process)
         except TimeoutError:
             await self._note("exited", {"why": "the agent closed its output"})
             return AgentEnd(Ended.EXITED, "the agent closed its output without a claim")
@@ -233,6 +234,22 @@ class AgentRun:
         digest = hashlib.sha256((self._folder / "agent.stderr").read_bytes()).hexdigest()
         detail = {"stream": "stderr", "file": "agent.stderr", "bytes": kept, "total_bytes": total, "sha256": digest}
         await self._note("output", detail | {"ended_by_itself": ended, "left_over_processes": left})
+
+
+async def _line(process: asyncio.subprocess.Process) -> bytes:
+    """The next line, or nothing when there will be none. A child that outlives the agent may hold its output open, so
+    the end of file is not waited for once the agent has exited. Raises `ValueError` for a line over the limit."""
+    assert process.stdout is not None
+    line = asyncio.ensure_future(process.stdout.readline())
+    exited = asyncio.ensure_future(exit_of(process))
+    try:
+        await asyncio.wait({line, exited}, return_when=asyncio.FIRST_COMPLETED)
+        if not line.done():
+            await asyncio.wait({line}, timeout=_LAST_LINES_S)
+        return line.result() if line.done() else b""
+    finally:
+        line.cancel()
+        exited.cancel()
 
 
 def _id_of(line: bytes) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,8 @@ class Settings:
     seed: int
     workers: int
     gate: Mapping[str, Any]
+    project: str = "project"
+    """Names the project in the ledgers' origin: the base folder's name."""
     isolation: Literal["none"] = "none"
     proxy: Literal["off"] = "off"
 
@@ -96,7 +99,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
     path = given.config or (cwd / CONFIG_NAME if (cwd / CONFIG_NAME).exists() else None)
     doc: Mapping[str, Any] = {}
     if path is not None:
-        loaded = read_document(path, "config", what="the configuration of a certification")
+        loaded = read_document(path, "config")
         doc = loaded.value
         _refuse_unmet(loaded.name, loaded.positions.value, doc)
     base = path.parent if path is not None else cwd
@@ -112,6 +115,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         seed=given.seed if given.seed is not None else int(doc.get("seed", 1)),
         workers=_at_least_one("--workers", given.workers, int(doc.get("workers", 1))),
         gate=gate,
+        project=_project_name(base),
     )
 
 
@@ -141,6 +145,11 @@ def _builtin(name: str) -> AgentSpec:
         known = ", ".join(f"{BUILTIN}{n}" for n in agent_names())
         raise UsageError(f"there is no built-in agent {name!r}; there is: {known}. A command stands after --")
     return AgentSpec(name, (), short, deterministic=True)
+
+
+def _project_name(base: Path) -> str:
+    """An origin holds no spaces, and is one word between slashes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", base.resolve().name).strip("-.")[:60] or "project"
 
 
 def _from_cwd(names: Sequence[str], cwd: Path) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deskcert_schema.errors import ConfigError
-from deskcert_schema.strict_yaml import Loaded, load
+from deskcert_schema.strict_yaml import Loaded
 
 __all__ = ["digest_of", "read_document", "shown"]
 
@@ -21,25 +20,11 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def read_document(path: Path, schema: str, *, what: str) -> Loaded:
+def read_document(path: Path, schema: str) -> Loaded:
     """`schema` is a name that `deskcert_schema.validate` knows. Raises `ConfigError`."""
-    from deskcert_schema.validate import check
+    from deskcert_schema.validate import load_config  # brings the JSON Schema library, which takes its time
 
-    name = shown(path)
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise ConfigError(f"{name}:1: there is no such file; expected {what}") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{name}:1: this is a folder; expected a file that holds {what}") from None
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"{name}:1: not UTF-8 text (byte {exc.start}); save the file as UTF-8") from None
-    except OSError as exc:
-        raise ConfigError(f"{name}:1: cannot be read ({exc.strerror}); expected {what}") from None
-    loaded = load(text, name=name)
-    if problems := check(schema, loaded):
-        raise ConfigError([p.sentence(name) for p in problems])
-    return loaded
+    return load_config(path, schema, name=shown(path))
 
 
 def digest_of(value: Any) -> str:

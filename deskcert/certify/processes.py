@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from deskcert.certify.reaper import TOKEN_VARIABLE, kill_holders
 
-__all__ = ["KEPT_VARIABLES", "child_environment", "end_group", "sweep"]
+__all__ = ["KEPT_VARIABLES", "child_environment", "end_group", "exit_of", "sweep"]
 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH")
 """Everything else in deskcert's environment (keys, tokens of a CI service) stays out of an agent's."""
@@ -22,16 +22,24 @@ def child_environment(token: str, extra: Iterable[str] = ()) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ} | {TOKEN_VARIABLE: token}
 
 
+async def exit_of(process: asyncio.subprocess.Process) -> int:
+    """Its status, as soon as it has exited. `Process.wait` of some 3.12 releases also waits until every pipe is closed,
+    which a grandchild can hold open (CPython issue 119710)."""
+    while process.returncode is None:
+        await asyncio.sleep(0.02)
+    return process.returncode
+
+
 async def end_group(process: asyncio.subprocess.Process, *, polite_s: float) -> bool:
     """End a process that leads its own group, and the whole group. True if it ended by itself within `polite_s`."""
     by_itself = True
     try:
-        await asyncio.wait_for(process.wait(), polite_s)
+        await asyncio.wait_for(exit_of(process), polite_s)
     except TimeoutError:
         by_itself = False
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    await exit_of(process)
     return by_itself
 
 

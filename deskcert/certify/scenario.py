@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ class Scenario:
     path: Path
     plan: Path | None
     """For reference agents only."""
+    rule_lines: tuple[tuple[str, int], ...]
+    """Ids of the rules that it adds, and the lines on which they stand."""
 
     def recorded(self) -> dict[str, Any]:
         """As `run.start` holds it."""
@@ -72,18 +74,12 @@ class Scenario:
 
 def load_scenario(path: Path) -> Scenario:
     """Raises `ConfigError` with file and line. The plan beside it is checked too, where there is one."""
-    loaded = read_document(path, "scenario", what="a scenario")
+    loaded = read_document(path, "scenario")
     doc = loaded.value
-    if doc["id"] != path.stem:
-        line = loaded.positions.value(("id",)).line
-        raise ConfigError(
-            f"{loaded.name}:{line}: id: {doc['id']!r} differs from the file's name; "
-            f"call the file {doc['id']}.yaml, or write id: {path.stem}"
-        )
     _refuse_unmet(loaded)
     plan = path.with_name(f"{path.stem}.plan.yaml")
     if plan.exists():
-        read_document(plan, "plan", what="a plan")
+        read_document(plan, "plan")
     budget = doc.get("budget", {})
     return Scenario(
         id=doc["id"],
@@ -105,7 +101,20 @@ def load_scenario(path: Path) -> Scenario:
         digest=digest_of(doc),
         path=path,
         plan=plan if plan.exists() else None,
+        rule_lines=tuple(_rule_lines(loaded)),
     )
+
+
+def _rule_lines(loaded: Loaded) -> Iterator[tuple[str, int]]:
+    added = loaded.value.get("policy", {})
+    lists: list[tuple[KeyPath, Sequence[Mapping[str, Any]]]] = [
+        (("policy", "deny"), added.get("deny", ())),
+        (("policy", "allow"), added.get("allow", ())),
+        (("policy", "network", "writes"), added.get("network", {}).get("writes", ())),
+    ]
+    for path, rules in lists:
+        for index, rule in enumerate(rules):
+            yield rule["id"], loaded.positions.value((*path, index, "id")).line
 
 
 def _refuse_unmet(loaded: Loaded) -> None:

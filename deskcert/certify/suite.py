@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -69,6 +69,7 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     rules: Mapping[str, Any] = {}
     try:
         rules = _read_policy(policy_path, folders[0])
+        problems += _clashing_rules(scenarios, rules, policy_path)
         for folder in folders:
             _check_suite_file(folder / "suite.yaml")
     except ConfigError as exc:
@@ -87,7 +88,7 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
 def _check_suite_file(path: Path) -> None:
     if not path.exists():
         return
-    loaded = read_document(path, "suite", what="a suite's name and title")
+    loaded = read_document(path, "suite")
     if loaded.value["app"] != "fixture":
         line = loaded.positions.value(("app",)).line
         raise ConfigError(
@@ -132,12 +133,27 @@ def _duplicates(scenarios: Sequence[Scenario]) -> list[str]:
     return problems
 
 
+def _clashing_rules(
+    scenarios: Sequence[Scenario], policy: Mapping[str, Any], policy_path: Path | None
+) -> Iterator[str]:
+    """A finding names a rule by its id alone, so a scenario's rule may not take one of the policy's."""
+    lists = (policy.get("deny", ()), policy.get("allow", ()), policy.get("network", {}).get("writes", ()))
+    taken = {rule["id"] for rules in lists for rule in rules}
+    for scenario in scenarios:
+        for rule, line in scenario.rule_lines:
+            if rule in taken:
+                yield (
+                    f"{shown(scenario.path)}:{line}: the id {rule!r} is used twice, first in "
+                    f"{shown(policy_path) if policy_path else 'the policy'}; give this rule its own"
+                )
+
+
 def _read_policy(path: Path | None, folder: Path) -> Mapping[str, Any]:
     if path is None:
         raise ConfigError(
             f"{shown(folder / 'policy.yaml')}:1: the suite has no policy; write a policy.yaml there or give --policy"
         )
-    doc: Mapping[str, Any] = read_document(path, "policy", what="a policy").value
+    doc: Mapping[str, Any] = read_document(path, "policy").value
     return doc
 
 

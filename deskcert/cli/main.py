@@ -1,0 +1,119 @@
+"""The `deskcert` program. A command's module is imported only when that command runs: `deskcert score --help` must not
+wait for a browser library."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final
+
+import click
+
+from deskcert.cli._shared import Exit, exit_code_of, say
+from deskcert_schema.errors import DeskcertError
+
+__all__ = ["cli", "main"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    module: str
+    attribute: str
+    line: str
+    """For `deskcert --help`, which imports no command."""
+
+
+COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
+    {
+        "demo": _Entry(
+            "deskcert.cli.ci", "demo", "Certify the reference agent on the built-in suite, into a fresh folder."
+        ),
+        "ci": _Entry("deskcert.cli.ci", "ci", "Run an agent on a suite and say whether it can be trusted."),
+        "score": _Entry("deskcert.cli.score", "score", "Compute the verdict again from run folders alone."),
+        "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
+        "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
+        "key": _Entry("deskcert.cli.key", "key", "Show the project's public key."),
+    }
+)
+
+_EPILOG: Final = """\b
+Examples:
+  deskcert demo
+  deskcert ci --agent builtin:careful --suite builtin:core
+  deskcert ci --suite ./scenarios --policy policy.yaml -- python my_agent.py
+  deskcert ledger verify deskcert-out/<time>/runs/<run>
+  deskcert score deskcert-out/<time>/runs/*
+
+\b
+Exit codes of ci, demo and score: 0 certified, 1 not certified, 2 usage or configuration,
+3 inconclusive, 4 a ledger is tampered with or cannot be verified.
+"""
+
+
+class _Lazy(click.Group):
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(import_module(entry.module), entry.attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.line) for name, entry in COMMANDS.items()])
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"deskcert {version('deskcert')}")
+        ctx.exit()
+
+
+@click.group(cls=_Lazy, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def cli() -> None:
+    """Decide whether an AI agent may touch a screen.
+
+    deskcert stands between an agent and an application, lets nothing through that it cannot account for, writes down
+    what happened in a ledger that cannot be quietly changed, and judges the agent from that ledger alone.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and leave with its exit code. The one place where errors become exit codes."""
+    try:
+        result: Any = cli.main(arguments, prog_name="deskcert", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.ClickException as exc:
+        exc.show()
+        code = Exit.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted")
+        code = Exit.INCONCLUSIVE
+    except DeskcertError as exc:
+        say(f"deskcert: {exc}")
+        code = exit_code_of(exc)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said there.
+        sys.stderr.close()
+        code = Exit.INCONCLUSIVE
+    except Exception:
+        # A fault of ours must never look like a verdict (1) or like a success (0).
+        traceback.print_exc()
+        say("deskcert: this is a fault in deskcert, not in your agent; the verdict is inconclusive")
+        code = Exit.INCONCLUSIVE
+    sys.exit(int(code))
+
+
+if __name__ == "__main__":
+    main()
