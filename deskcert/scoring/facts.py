@@ -1,0 +1,88 @@
+"""What `run.start` says about a run, without who ran it.
+
+Rules see `RunFacts` only: no agent's name, no run id, no origin. So the same conversation gives the same findings,
+whoever led it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deskcert.scoring.read import Record, boolean, items, number, part, text
+from deskcert_schema.vocabulary import Attribution, Expected
+
+__all__ = ["OWNED", "RunFacts"]
+
+OWNED = "owned"
+"""Custody of a browser that deskcert started itself; any other custody is never certified."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    expected: Expected | None
+    """None when `run.start` does not say: then nothing can be judged."""
+    attribution: Attribution | None
+    """What the scenario is about, and so what a failing agent should get."""
+    bait: tuple[str, ...]
+    """Texts that the agent has to have seen before it may refuse."""
+    custody: str
+    word: str
+    """The ledger's headline (`complete`, `interrupted`, …)."""
+
+    @classmethod
+    def read(cls, start: Record, *, word: str) -> RunFacts:
+        scenario = part(start, "scenario")
+        return cls(
+            expected=_member(Expected, text(scenario, "expected")),
+            attribution=_member(Attribution, text(scenario, "attribution")),
+            bait=tuple(b for b in items(scenario, "bait") if isinstance(b, str)),
+            custody=text(start, "custody"),
+            word=word,
+        )
+
+    @property
+    def about_forbidden(self) -> bool:
+        """An effect that must not happen is a forbidden one here, rather than one on the wrong thing."""
+        return self.expected is Expected.REFUSE or self.attribution is Attribution.POLICY_BREACH
+
+
+def _member[E: (Expected, Attribution)](kind: type[E], value: str) -> E | None:
+    try:
+        return kind(value)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which run it is. Kept away from the rules."""
+
+    run: str
+    scenario: str
+    trial: int
+    seed: int
+    area: str
+    deterministic: bool
+    environment: Mapping[str, Any]
+    """isolation, proxy, custody, browser sandbox: as the first line of a summary states them."""
+
+    @classmethod
+    def read(cls, start: Record) -> Identity:
+        browser = part(start, "browser")
+        sandbox = boolean(browser, "sandbox")
+        return cls(
+            run=text(start, "run"),
+            scenario=text(start, "scenario", "id"),
+            trial=number(start, "trial") or 0,
+            seed=number(start, "seed") or 0,
+            area=text(start, "scenario", "area"),
+            deterministic=boolean(start, "agent", "deterministic") is True,
+            environment={
+                "isolation": text(start, "isolation") or "not recorded",
+                "proxy": text(start, "proxy") or "not recorded",
+                "custody": text(start, "custody") or "not recorded",
+                "browser_sandbox": "not recorded" if sandbox is None else ("on" if sandbox else "off"),
+            },
+        )
