@@ -9,8 +9,10 @@ from deskcert_ledger.clock import Clock, SystemClock
 from deskcert_ledger.disclosure import Secret
 from deskcert_ledger.keys import ProjectKey, default_key_path, load_pins, local_pin
 from deskcert_ledger.reader import Record, expand, openings, read_records
+from deskcert_ledger.report import RunReport
 from deskcert_ledger.run import RunLedger, Sealed
 from deskcert_ledger.sequencer import Ack, Receipt
+from deskcert_ledger.verify import verify_run
 from deskcert_schema.errors import LedgerError, LedgerFormatError, LedgerTampered, LedgerUnavailable
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Receipt",
     "Record",
     "RunLedger",
+    "RunReport",
     "Sealed",
     "Secret",
     "SystemClock",
@@ -35,4 +38,5 @@ __all__ = [
     "local_pin",
     "openings",
     "read_records",
+    "verify_run",
 ]

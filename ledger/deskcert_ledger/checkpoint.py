@@ -19,6 +19,7 @@ from deskcert_schema.errors import LedgerFormatError
 __all__ = ["Checkpoint", "Damage", "checkpoint_text", "parse_checkpoint", "read_checkpoints"]
 
 _MAX_LINE = 4096
+_DASH = "— ".encode()
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,15})", re.ASCII)
 
 
@@ -56,52 +57,59 @@ def parse_checkpoint(raw: bytes) -> Checkpoint:
     return Checkpoint(origin, int(size), b64decode(root, length=HASH_BYTES), note, raw)
 
 
-def read_checkpoints(file: BinaryIO) -> Iterator[Checkpoint | Damage]:
-    """Every note of a `checkpoints` file in order, in constant memory; `Damage` for each run of bytes that is none."""
+class _Lines:
+    """Lines of a file with a look ahead, at most `limit` bytes of it."""
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self._file, self._left = file, limit
+        self._ahead: list[bytes] = []
+
+    def at(self, index: int) -> bytes:
+        """The line `index` lines ahead, or nothing."""
+        while len(self._ahead) <= index:
+            line = self._file.readline(min(_MAX_LINE, self._left))
+            if not line:
+                return b""
+            self._left -= len(line)
+            self._ahead.append(line)
+        return self._ahead[index]
+
+    def take(self, count: int) -> bytes:
+        taken, self._ahead = self._ahead[:count], self._ahead[count:]
+        return b"".join(taken)
+
+    def note_lines(self) -> int:
+        """How many lines the note that begins here has; 0 if none does."""
+        if self.at(3) != b"\n":
+            return 0
+        end = 4
+        while end < 4 + MAX_SIGNATURES and self.at(end).startswith(_DASH) and self.at(end).endswith(b"\n"):
+            end += 1
+        return end if end > 4 else 0
+
+
+def read_checkpoints(file: BinaryIO, *, limit: int) -> Iterator[Checkpoint | Damage]:
+    """The notes in the first `limit` bytes of a `checkpoints` file, in order, in constant memory.
+
+    `Damage` stands for each run of bytes that is no note.
+    """
     offset = damage_from = 0
-    pending: list[bytes] = []
-    while True:
-        if not pending:
-            pending = [line for line in [file.readline(_MAX_LINE)] if line]
-            if not pending:
-                break
-        raw = _take_note(pending, file)
+    lines = _Lines(file, limit)
+    while lines.at(0):
+        count = lines.note_lines()
+        raw = b"".join(lines.at(index) for index in range(count))
         try:
             found = parse_checkpoint(raw) if raw else None
         except LedgerFormatError:
             found = None
         if found is None:  # this line begins no note: step over it and try at the next
-            offset += len(pending.pop(0))
+            offset += len(lines.take(1))
             continue
         if damage_from < offset:
             yield Damage(damage_from, offset - damage_from)
         offset += len(raw)
         damage_from = offset
-        _drop(pending, len(raw))
+        lines.take(count)
         yield found
     if damage_from < offset:
         yield Damage(damage_from, offset - damage_from)
-
-
-def _take_note(pending: list[bytes], file: BinaryIO) -> bytes:
-    """The bytes of a note that begins at pending[0], or b""; `pending` is filled as far as needed."""
-
-    def at(index: int) -> bytes:
-        while len(pending) <= index:
-            line = file.readline(_MAX_LINE)
-            if not line:
-                return b""
-            pending.append(line)
-        return pending[index]
-
-    if at(3) != b"\n":
-        return b""
-    end = 4
-    while end < 4 + MAX_SIGNATURES and at(end).startswith("— ".encode()) and at(end).endswith(b"\n"):
-        end += 1
-    return b"".join(pending[:end]) if end > 4 else b""
-
-
-def _drop(pending: list[bytes], length: int) -> None:
-    while length > 0:
-        length -= len(pending.pop(0))

@@ -15,7 +15,7 @@ from deskcert_ledger.payload import FORMAT_VERSION
 from deskcert_ledger.store import DISCLOSURES, LEDGER
 from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["Record", "expand", "open_ledger", "openings", "parse_record", "read_records"]
+__all__ = ["Record", "check_record", "expand", "open_ledger", "openings", "parse_record", "read_records"]
 
 _TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z", re.ASCII)
 
@@ -38,22 +38,29 @@ class Record:
     """The exact bytes, without the newline: the tree's leaf."""
 
 
-def parse_record(line: bytes, seq: int) -> Record:
-    """The record of one line that must have number `seq`. Raises `LedgerFormatError`."""
+def check_record(line: bytes, seq: int) -> dict[str, Any]:
+    """The whole object of one line that must have number `seq`, its header checked. Raises `LedgerFormatError`."""
     data = decode(line)
     if not isinstance(data, dict):
         raise LedgerFormatError("a record is a JSON object")
-    version = data.pop("v", None)
-    if version != FORMAT_VERSION or version is True:
-        raise LedgerFormatError(f"a record of format version {version!r}; this reader knows {FORMAT_VERSION}")
-    number, t, m = data.pop("seq", None), data.pop("t", None), data.pop("m", None)
-    w, kind = data.pop("w", None), data.pop("kind", None)
-    if type(number) is not int or number != seq:
-        raise LedgerFormatError(f"record number {number!r} where {seq} is due")
+    get = data.get
+    if get("v") != FORMAT_VERSION or data["v"] is True:
+        raise LedgerFormatError(f"a record of format version {get('v')!r}; this reader knows {FORMAT_VERSION}")
+    if get("seq") != seq or type(data["seq"]) is not int:
+        raise LedgerFormatError(f"record number {get('seq')!r} where {seq} is due")
+    m, t, w, kind = get("m"), get("t"), get("w"), get("kind")
     if type(m) is not int or m < 0 or not isinstance(t, str) or _TIME.fullmatch(t) is None:
         raise LedgerFormatError("a record without its times")
     if not isinstance(w, str) or not isinstance(kind, str) or not w or not kind:
         raise LedgerFormatError("a record without writer or kind")
+    return data
+
+
+def parse_record(line: bytes, seq: int) -> Record:
+    """The record of one line that must have number `seq`. Raises `LedgerFormatError`."""
+    data = check_record(line, seq)
+    del data["v"], data["seq"]
+    t, m, w, kind = data.pop("t"), data.pop("m"), data.pop("w"), data.pop("kind")
     return Record(seq, kind, w, t, m, data, line)
 
 
