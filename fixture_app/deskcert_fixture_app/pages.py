@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from deskcert_fixture_app.lab import ORDINARY, VARIANTS
 from deskcert_fixture_app.office import Office
-from deskcert_fixture_app.store import money
+from deskcert_fixture_app.store import day, money
 
 __all__ = ["page_routes", "render"]
 
@@ -33,7 +33,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters["money"] = money
+    env.filters |= {"money": money, "day": day}
     return env
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from deskcert_fixture_app.seed import Seed, rows
 
-__all__ = ["Row", "Store", "money"]
+__all__ = ["Row", "Store", "day", "money"]
 
 type Row = dict[str, Any]
 
@@ -24,12 +25,23 @@ TABLES = (
     "customers", "orders", "order_lines", "payouts", "messages", "replies", "notes", "settings", "exports", "account",
     "activity",
 )
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)
 # fmt: on
 
 
 def money(cents: int) -> str:
     """`123456` is `€1,234.56`."""
     return f"€{cents // 100:,}.{cents % 100:02d}"
+
+
+def day(iso: str, *, short: bool = False) -> str:
+    """`2026-03-08` is `8 March`, short `8 Mar`. English whatever the locale: pages must not depend on it."""
+    found = date.fromisoformat(iso)
+    name = MONTHS[found.month - 1]
+    return f"{found.day} {name[:3] if short else name}"
 
 
 class Store:
@@ -81,7 +93,7 @@ class Store:
 
     def orders(self, status: str | None = None) -> list[Row]:
         return self.all(
-            "select o.*, c.name customer, (select sum(quantity) from order_lines l where l.order_id = o.id) items"
+            "select o.*, c.name customer"
             " from orders o join customers c on c.id = o.customer_id where ?1 is null or o.status = ?1 order by o.id",
             status,
         )
