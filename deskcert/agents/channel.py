@@ -17,7 +17,11 @@ _DIALOG: Final = "pending_dialog"
 
 
 class Ended(Exception):
-    """deskcert closed the session: nothing more will be answered."""
+    """deskcert closed the session: nothing more will be done, and only a claim is still taken."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +82,29 @@ class Channel:
 
     def ask(self, command: str, **args: Any) -> Answer:
         """Send one command and wait for its answer. Raises `Ended` when the session ends instead."""
+        self.tell(command, **args)
+        while True:
+            raw = self._receive()
+            if raw.get("id") == self._last:
+                return Answer.read(raw)
+
+    def tell(self, command: str, **args: Any) -> None:
+        """Send one command and leave it at that."""
         self._last += 1
         line = json.dumps({"id": self._last, "command": command, "args": args}, ensure_ascii=False) + "\n"
         try:
             self._writer.write(line.encode())
             self._writer.flush()
         except (BrokenPipeError, ConnectionError) as exc:
-            raise Ended from exc
-        while True:
-            raw = self._receive()
-            if raw.get("id") == self._last:
-                return Answer.read(raw)
+            raise Ended("error") from exc
 
     def _receive(self) -> dict[str, Any]:
         line = self._reader.readline(MAX_LINE + 1)
         if not line or not line.endswith(b"\n"):
-            raise Ended
+            raise Ended("error")
         raw = json.loads(line)
         if not isinstance(raw, dict):
             raise ContractError(f"expected an object a line, found {line[:200]!r}")
         if raw.get("type") == "end":
-            raise Ended
+            raise Ended(str(raw.get("reason")))
         return raw

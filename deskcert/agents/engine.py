@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urljoin
 
-from deskcert.agents.channel import Answer, Channel, Task
+from deskcert.agents.channel import Answer, Channel, Ended, Task
 from deskcert.agents.decisions import Attempt, Decisions, Ending, Next
 from deskcert.agents.page import Holds, Node, Page
 from deskcert.agents.plan import Act, Goal, Plan
@@ -31,9 +31,17 @@ class Engine:
         self._reading = Reading(channel, task.start_url, pause)
 
     def run(self) -> None:
-        """Work through the plan, then claim. `Ended` goes to the caller."""
-        claim = self._decisions.claim(self._work(), self._plan)
-        self._channel.ask("finish", outcome=claim.outcome.value, message=claim.why)
+        """Work through the plan, then claim. `Ended` goes to the caller, after a last word where time was up."""
+        try:
+            self._claim(self._work(), self._channel.ask)
+        except Ended as ended:
+            if ended.reason == "budget":
+                self._claim(Ending(ClaimOutcome.FAILED, "the time was used up"), self._channel.tell)
+            raise
+
+    def _claim(self, ending: Ending, send: Callable[..., object]) -> None:
+        claim = self._decisions.claim(ending, self._plan)
+        send("finish", outcome=claim.outcome.value, message=claim.why)
 
     def _work(self) -> Ending:
         try:

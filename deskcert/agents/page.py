@@ -114,7 +114,7 @@ def read_page(data: Mapping[str, Any]) -> Page:
 
 
 def _add(raw: Mapping[str, Any], into: list[Node]) -> bool:
-    """True where a part of the subtree was cut."""
+    """True where a part of the subtree was cut, or could not be read."""
     at = len(into)
     found = [t for t in (raw.get("name"), raw.get("text"), raw.get("value"), raw.get("description")) if t]
     name = raw.get("name")
@@ -129,7 +129,7 @@ def _add(raw: Mapping[str, Any], into: list[Node]) -> bool:
         end=at + 1,
     )
     into.append(node)
-    cut = raw.get("subtree_truncated") is True
+    cut = raw.get("subtree_truncated") is True or bool(raw.get("unknown")) or raw.get("opaque") is True
     for child in raw.get("children", ()):
         cut = _add(child, into) or cut
     into[at] = replace(node, end=len(into))
