@@ -111,11 +111,13 @@ def _meant_branch(error: SchemaError) -> list[SchemaError] | None:
 def _wrong_kind(error: SchemaError) -> bool:
     """At the alternative's own level another type or constant, or a member that says it is another alternative."""
     depth = len(error.relative_path)
-    return (depth == 0 and error.validator in ("type", "const", "enum")) or (depth == 1 and error.validator == "const")
+    own = depth == 0 and error.validator in ("type", "const", "enum", "not")
+    return own or (depth == 1 and error.validator == "const")
 
 
 def _lacks_first_key(error: SchemaError) -> bool:
-    return not error.relative_path and error.validator == "required" and error.validator_value[0] not in error.instance
+    at_own_level = len(error.schema_path) == 2 and error.validator == "required"
+    return at_own_level and error.validator_value[0] not in error.instance
 
 
 def _expected(error: SchemaError) -> str:

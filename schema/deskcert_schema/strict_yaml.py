@@ -73,11 +73,18 @@ def load(text: str, *, name: str) -> Loaded:
         raise _error(name, position, f"the character {_code_point(exc.character)} is not allowed in YAML") from None
     except (yaml.YAMLError, ValueError, OverflowError) as exc:
         # An escape beyond U+10FFFF or an over-long number inside a directive: PyYAML lets the conversion's error out.
-        raise _error(name, reader.last, f"not readable as YAML ({shorten(str(exc))})") from None
+        message = (
+            f"not readable as YAML below this place; is there an escape that names no character? ({shorten(str(exc))})"
+        )
+        raise _error(name, reader.last, message) from None
     if reader.problems:
         raise ConfigError([p.sentence(name) for p in reader.problems[:_MAX_PROBLEMS]])
     if reader.empty:
-        raise _error(name, Position(1, 1), "the file is empty; it must say something, for nothing would allow all")
+        raise _error(
+            name,
+            Position(1, 1),
+            "the file is empty, and an empty file decides nothing; write at least version: 1 and what it is about",
+        )
     return Loaded(name, reader.value, Positions(reader.values, reader.keys))
 
 
