@@ -9,6 +9,7 @@ from deskcert_ledger.clock import Clock, SystemClock
 from deskcert_ledger.disclosure import Secret
 from deskcert_ledger.keys import ProjectKey, default_key_path, load_pins, local_pin
 from deskcert_ledger.reader import Record, expand, openings, read_records
+from deskcert_ledger.recovery import Recovered, recover_run
 from deskcert_ledger.report import RunReport
 from deskcert_ledger.run import RunLedger, Sealed
 from deskcert_ledger.sequencer import Ack, Receipt
@@ -26,6 +27,7 @@ __all__ = [
     "ProjectKey",
     "Receipt",
     "Record",
+    "Recovered",
     "RunLedger",
     "RunReport",
     "Sealed",
@@ -38,5 +40,6 @@ __all__ = [
     "local_pin",
     "openings",
     "read_records",
+    "recover_run",
     "verify_run",
 ]

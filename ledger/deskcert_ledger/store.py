@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -108,6 +109,34 @@ class RunFiles:
         temporary.replace(self.folder / CHECKPOINT)
         self._disk.sync(self._fd["."])
 
+    def keep_torn(self, source: str, offset: int, name: str) -> None:
+        """Copy the bytes of `source` from `offset` on to `torn/<name>`, durably, before they are cut."""
+        folder = self.folder / TORN_FOLDER
+        folder.mkdir(exist_ok=True)
+        with (self.folder / source).open("rb") as torn, (folder / name).open("wb") as kept:
+            torn.seek(offset)
+            shutil.copyfileobj(torn, kept)
+            kept.flush()
+            self._disk.sync(kept.fileno())
+        for path in (folder, self.folder):
+            _sync_folder(path, self._disk)
+
+    def truncate(self, name: str, size: int) -> None:
+        os.ftruncate(self._fd[name], size)
+        self._disk.sync(self._fd[name])
+
+    def replace(self, name: str, parts: Iterable[bytes]) -> None:
+        """Write a file anew beside the old one and put it in its place, whole or not at all."""
+        temporary = self.folder / f".{name}.tmp"
+        with temporary.open("wb") as file:
+            file.writelines(parts)
+            file.flush()
+            self._disk.sync(file.fileno())
+        temporary.replace(self.folder / name)
+        self._disk.sync(self._fd["."])
+        os.close(self._fd.pop(name))
+        self._fd[name] = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND)
+
     def close(self) -> None:
         """Close everything, and with it give up the lock."""
         if self._blob_folder is not None:
@@ -125,13 +154,17 @@ def create_files(folder: Path, disk: Disk) -> RunFiles:
     except FileExistsError as error:
         raise UsageError(f"There is a ledger in {folder} already. A run needs a folder of its own.") from error
     files = _open_beside(folder, disk, ledger)
-    parent = os.open(folder.absolute().parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        disk.sync(parent)
-    finally:
-        os.close(parent)
+    _sync_folder(folder.absolute().parent, disk)
     files.sync(".")
     return files
+
+
+def _sync_folder(path: Path, disk: Disk) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        disk.sync(fd)
+    finally:
+        os.close(fd)
 
 
 def open_files(folder: Path, disk: Disk) -> RunFiles:

@@ -19,8 +19,8 @@ from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.blob import check_blob, is_reference
 from deskcert_ledger.checkpoint import Checkpoint, Damage, parse_checkpoint, read_checkpoints
 from deskcert_ledger.epochs import Epochs
+from deskcert_ledger.hashes import first_difference
 from deskcert_ledger.line import MAX_LINE_BYTES
-from deskcert_ledger.locate import first_difference
 from deskcert_ledger.merkle import Tree
 from deskcert_ledger.note import MAX_NOTE_BYTES, Verifier, parse_vkey
 from deskcert_ledger.reader import check_record, open_ledger
@@ -223,7 +223,8 @@ class _Verification:
 
         for problem in check("record", data):
             self.unschemed += 1
-            self._problem(Finding(f"does not fit its schema: {problem.path}: {problem.message}", seq, self.offset))
+            where = f"{problem.path}: " if problem.path else ""
+            self._problem(Finding(f"does not fit its schema: {where}{problem.message}", seq, self.offset))
 
     # -- ends ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,33 @@
+"""`deskcert key`: the project's key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+__all__ = ["key"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def key() -> None:
+    """Show the project's public key: what a verifier pins with --key."""
+
+
+@key.command()
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def show(as_json: bool) -> None:
+    """Print the public key of this project (C2SP vkey text).
+
+    The key is `.deskcert/key` in this folder, or the file that DESKCERT_KEY_FILE names. `deskcert ci` makes it.
+    """
+    from deskcert_ledger.keys import ProjectKey, default_key_path
+
+    path = default_key_path(Path.cwd())
+    verifier = ProjectKey.load(path).verifier
+    if as_json:
+        facts = {"vkey": str(verifier), "name": verifier.name, "id": verifier.id.hex(), "file": str(path)}
+        click.echo(json.dumps(facts, ensure_ascii=False))
+    else:
+        click.echo(str(verifier))

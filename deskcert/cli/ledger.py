@@ -1,0 +1,178 @@
+"""`deskcert ledger`: verify a run's ledger, recover one after a crash, prove a record.
+
+Exit codes of `verify`: 0 complete · 1 tampered, interrupted, prefix, unfinished · 2 not a ledger, or usage ·
+3 unverifiable for want of a pinned key.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from deskcert_ledger import RunReport
+    from deskcert_ledger.note import Verifier
+
+__all__ = ["ledger"]
+
+_MEANING = {
+    "complete": "sealed; run.end is last, the final checkpoint covers it, the key is pinned",
+    "unfinished": "every line is under a checkpoint, but the run was not ended and sealed",
+    "prefix": "valid lines, or a torn end, lie past the last signed checkpoint",
+    "interrupted": "recovered after a crash, or an intent without a result",
+    "unverifiable": "no pinned key: give one with --key",
+    "tampered": "the evidence contradicts a signature or the pinned key",
+}
+_COLOUR = {"complete": "green", "tampered": "bold red", "unverifiable": "red"}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def ledger() -> None:
+    """Verify a run's ledger, recover one after a crash, prove a single record."""
+
+
+@ledger.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
+@click.option("--every-signature", is_flag=True, help="Check the signature of every checkpoint.")
+@click.option("--schema", is_flag=True, help="Check every record against its schema.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    *,
+    runs: tuple[Path, ...],
+    keys: tuple[str, ...],
+    every_signature: bool,
+    schema: bool,
+    as_json: bool,
+) -> None:
+    """Say whether RUN's ledger is what was signed, all of it, and whose. Never writes.
+
+    Without --key the local project key is the pin. A key carried inside the evidence never is.
+    """
+    from deskcert_ledger import verify_run
+
+    pins = _pins(keys)
+    reports: list[dict[str, Any]] = []
+    code = 0
+    for folder in _folders(runs):
+        try:
+            report = verify_run(folder, pins=pins, every_signature=every_signature, schema=schema)
+        except LedgerFormatError as error:
+            code = _worse(code, 2)
+            reports.append({"folder": str(folder), "headline": "not a ledger", "exit_code": 2, "reason": str(error)})
+            if not as_json:
+                click.echo(f"{folder}: not a ledger: {error}", err=True)
+            continue
+        code = _worse(code, report.exit_code)
+        reports.append({"folder": str(folder), **report.as_json()})
+        if not as_json:
+            _show(folder, report, _console())
+    if as_json:
+        click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, ensure_ascii=False))
+    ctx.exit(code)
+
+
+@ledger.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
+    """Repair a ledger whose process died: cut what is torn, begin a new epoch, close open intents, seal.
+
+    Needs the project key the run was made with. Exit codes: 0 recovered or nothing to do, 1 tampered with, 2 no ledger.
+    """
+    from deskcert_ledger import recover_run
+    from deskcert_ledger.keys import ProjectKey, default_key_path
+
+    key = ProjectKey.load(default_key_path(Path.cwd()))
+    try:
+        done = recover_run(_folder(run), key)
+    except (LedgerTampered, LedgerFormatError) as error:
+        click.echo(f"{run}: {error}", err=True)
+        ctx.exit(1 if isinstance(error, LedgerTampered) else 2)
+    facts = {
+        "outcome": done.outcome.value,
+        "size": done.size,
+        "signed_size": done.signed_size,
+        "cut_bytes": done.cut,
+        "open_intents": list(done.open_intents),
+    }
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    click.echo(f"{run}: {done.outcome.value.replace('_', ' ')}, {done.size} records")
+    if done.cut:
+        click.echo(f"  {done.cut} bytes were cut and kept under torn/")
+    for seq in done.open_intents:
+        click.echo(f"  intent {seq} has no known result: written down as unknown, never to be retried automatically")
+
+
+def _pins(keys: tuple[str, ...]) -> tuple[Verifier, ...]:
+    from deskcert_ledger.keys import load_pins, local_pin
+
+    if keys:
+        return load_pins(keys)
+    pin = local_pin(Path.cwd())
+    return () if pin is None else (pin,)
+
+
+def _folder(path: Path) -> Path:
+    return path.parent if path.name == "ledger.jsonl" and path.is_file() else path
+
+
+def _folders(paths: tuple[Path, ...]) -> list[Path]:
+    """Run folders; an output folder stands for all its runs."""
+    found: list[Path] = []
+    for path in map(_folder, paths):
+        inner = path / "runs"
+        if not (path / "ledger.jsonl").exists() and inner.is_dir():
+            found += sorted(item for item in inner.iterdir() if item.is_dir())
+        else:
+            found.append(path)
+    return found
+
+
+def _worse(one: int, other: int) -> int:
+    """Of several runs the worst code counts: not a ledger, then what failed, then what cannot be told."""
+    return max(one, other, key=(0, 3, 1, 2).index)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _show(folder: Path, report: RunReport, console: Console) -> None:
+    from rich.markup import escape
+
+    def clean(text: str) -> str:
+        return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
+
+    console.print(f"[bold]{clean(report.run or folder.name)}[/]  {clean(str(folder))}")
+    for word in report.words:
+        name = word.partition("(")[0]
+        console.print(f"  [{_COLOUR.get(name, 'yellow')}]{word}[/]  {_MEANING[name]}")
+    console.print(f"  {report.size} records, {report.signed_size} of them signed · root {report.root}")
+    console.print(f"  origin {clean(report.origin)}")
+    for problem in report.problems:
+        at = "" if problem.seq is None else f" at record {problem.seq} (byte {problem.byte})"
+        console.print(f"  [red]problem[/]{at}: {clean(problem.text)}")
+    for epoch in report.epochs:
+        if epoch.unsigned_from is not None:
+            console.print(f"  records {epoch.unsigned_from} to {epoch.first - 1} were unsigned until the recovery")
+    for seq in report.open_intents:
+        console.print(f"  [yellow]open[/] intent {seq} has no result")
+    for text in report.checked:
+        console.print(f"  [dim]checked[/]      {escape(text)}")
+    for text in report.not_checked:
+        console.print(f"  [dim]not checked[/]  {escape(text)}")
