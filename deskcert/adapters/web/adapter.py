@@ -1,0 +1,328 @@
+"""`WebAdapter`: one guarded page. Public methods wrap, private ones work; only `AdapterError` leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from itertools import count
+from typing import Any, Final
+
+from deskcert.adapters.base import (
+    Action,
+    Dialog,
+    Dispatch,
+    DispatchEnd,
+    Gone,
+    Handle,
+    Live,
+    Navigation,
+    ObserveOptions,
+    PointHook,
+    Probed,
+    RawObservation,
+    RequestSeen,
+    Unreadable,
+    WindowState,
+)
+from deskcert.adapters.web import dispatch, navigation
+from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
+from deskcert.adapters.web.frames import Frame, Frames
+from deskcert.adapters.web.observation import Observation, split_node
+from deskcert.adapters.web.requests import RequestLog
+from deskcert.adapters.web.script import BINDING, WORLD, call_function, world_script
+from deskcert.contract.evidence import Evidence
+from deskcert_schema.errors import AdapterError
+from deskcert_schema.vocabulary import DetailKind
+
+__all__ = ["WebAdapter"]
+
+_SETUP_MS: Final = 10_000
+_WINDOW_MS: Final = 1_000
+_TRIES: Final = 3
+_CLOSE_S: Final = 5.0
+
+
+class WebAdapter:
+    """Implements `deskcert.adapters.base.Adapter`. Make one with `WebBrowser.open`."""
+
+    def __init__(self, page: Any, context: Any, channel: Channel, alive: Liveness) -> None:
+        self._page, self._context = page, context
+        self._channel, self._alive = channel, alive
+        self._frames = Frames()
+        self._requests = RequestLog(lambda: time.monotonic_ns() // 1000)
+        self._signals: dispatch.Signals | None = None
+        self._dialog: Dialog | None = None
+        self._held: list[Any] = []
+        self._dialog_numbers = count(1)
+        self._target = ""
+        self._title = ""
+
+    # Setting up
+
+    async def start(self) -> None:
+        """Installs our world in this page and in every document that it will load. Raises `AdapterError`."""
+        # A listener keeps Playwright from dismissing dialogs: accepting or dismissing is the agent's decision.
+        self._context.on("dialog", self._hold)
+        self._page.on("crash", lambda _: self._alive.lose("the page crashed"))
+        self._page.on("close", lambda _: self._alive.lose("the page was closed"))
+        self._frames.attach(self._channel)
+        self._requests.attach(self._channel)
+        self._channel.on("Runtime.bindingCalled", self._told)
+        self._channel.on("Page.javascriptDialogOpening", self._dialog_opened)
+        self._channel.on("Page.javascriptDialogClosed", self._dialog_closed)
+        self._channel.on("Inspector.targetCrashed", lambda _: self._alive.lose("the page crashed"))
+        try:
+            await self._set_up()
+        except FAILURES as error:
+            raise AdapterError(f"the page could not be prepared: {error}", kind=DetailKind.COMPONENT_LOST) from error
+
+    def _hold(self, dialog: Any) -> None:
+        self._held.append(dialog)
+
+    async def _set_up(self) -> None:
+        async def send(method: str, **params: Any) -> dict[str, Any]:
+            return await self._channel.call(method, params, budget_ms=_SETUP_MS)
+
+        await send("Page.enable")
+        self._frames.load((await send("Page.getFrameTree"))["frameTree"])
+        self._target = (await send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+        await send("Network.enable")
+        # Asynchronous stacks carry the name of our dispatch function into whatever the page does later because of it.
+        await send("Debugger.enable")
+        await send("Debugger.setAsyncCallStackDepth", maxDepth=32)
+        await send("Debugger.setSkipAllPauses", skip=True)
+        await send("Runtime.enable")
+        await send("Runtime.addBinding", name=BINDING, executionContextName=WORLD)
+        await send("Page.addScriptToEvaluateOnNewDocument", source=world_script(), worldName=WORLD, runImmediately=True)
+
+    def _told(self, event: dict[str, Any]) -> None:
+        if event["name"] != BINDING or self._signals is None:
+            return
+        note = json.loads(event["payload"])
+        if note["number"] == self._signals.number:
+            self._signals.tell_reached(note["reached"])
+
+    def _dialog_opened(self, event: dict[str, Any]) -> None:
+        self._dialog = Dialog(f"d{next(self._dialog_numbers)}", event["type"], event["message"])
+        if self._signals is not None:
+            self._signals.tell_dialog(self._dialog)
+
+    def _dialog_closed(self, _event: dict[str, Any]) -> None:
+        self._dialog = None
+
+    # Asking our world
+
+    async def _evaluate(self, frame: Frame, function: str, args: list[Any], budget_ms: int) -> str:
+        """Calls a function of our world in a frame's document. Raises the channel's errors."""
+        context = await self._context_of(frame, budget_ms)
+        answer = await self._channel.call(
+            "Runtime.callFunctionOn",
+            {
+                "functionDeclaration": call_function(function),
+                "executionContextId": context,
+                "arguments": [{"value": a} for a in args],
+                "returnByValue": True,
+                "awaitPromise": function == "ready",
+            },
+            budget_ms=budget_ms,
+        )
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise ChannelRefused(details.get("exception", {}).get("description") or details["text"])
+        value: str = answer["result"]["value"]
+        return value
+
+    async def _context_of(self, frame: Frame, budget_ms: int) -> int:
+        if frame.context is None:
+            try:
+                async with asyncio.timeout(budget_ms / 1000):
+                    while frame.context is None and self._alive.reason is None:
+                        if self._frames.document(frame.loader) is not frame:
+                            raise ChannelRefused("the document was replaced")
+                        await self._frames.changed()
+            except TimeoutError as error:
+                raise ChannelTimeout("the document did not get ready in time") from error
+        if frame.context is None:
+            raise ChannelLost(self._alive.reason or "the page is gone", sent=False)
+        return frame.context
+
+    def _frame_of(self, handle: Handle) -> tuple[Frame, str] | None:
+        """The frame in which a handle's document still lives, and the id in that document."""
+        node, inner = split_node(handle.node)
+        if self._frames.main.loader != handle.document:
+            return None
+        frame = self._frames.document(inner or handle.document)
+        return None if frame is None else (frame, node)
+
+    # Observing
+
+    async def observe(self, options: ObserveOptions) -> RawObservation:
+        """Raises `AdapterError`: `pending_dialog`, `component_lost`, or `observation_incomplete` when the page did not
+        answer at all."""
+        self._check_alive()
+        if self._dialog is not None:
+            raise AdapterError(f"a {self._dialog.type} dialog blocks the page", kind=DetailKind.PENDING_DIALOG)
+        started = time.monotonic()
+        deadline = started + options.budget_ms / 1000
+        why = "it navigated again and again"
+        for _ in range(_TRIES):
+            before = self._frames.main.loader
+            found = Observation(self._frames, self._evaluate, options, deadline=deadline)
+            try:
+                await found.run()
+            except ChannelRefused as error:
+                why = str(error)
+            except (ChannelLost, ChannelTimeout) as error:
+                self._check_alive()
+                raise AdapterError(
+                    f"the page did not answer within {options.budget_ms} ms ({error})",
+                    kind=DetailKind.OBSERVATION_INCOMPLETE,
+                ) from error
+            else:
+                if self._frames.main.loader == before:
+                    return self._observation(found, before, started)
+            if time.monotonic() > deadline:
+                break
+        raise AdapterError(f"the page could not be read: {why}", kind=DetailKind.OBSERVATION_INCOMPLETE)
+
+    def _observation(self, found: Observation, document: str, started: float) -> RawObservation:
+        self._title = found.title
+        window = WindowState(self._target, found.title, found.url, document)
+        took = int((time.monotonic() - started) * 1_000_000)
+        return RawObservation(window, tuple(found.nodes), not found.reasons, tuple(found.reasons), took)
+
+    async def probe(self, handle: Handle, action: Action, *, budget_ms: int) -> Probed:
+        if self._alive.reason is not None:
+            return Gone("process_changed")
+        place = self._frame_of(handle)
+        if place is None:
+            return Gone("navigated")
+        if self._dialog is not None:
+            return Unreadable(f"a {self._dialog.type} dialog blocks the page")
+        frame, node = place
+        try:
+            raw = json.loads(await self._evaluate(frame, "probe", [node, action.command, action.key], budget_ms))
+        except FAILURES as error:
+            if self._alive.reason is not None:
+                return Gone("process_changed")
+            gone = self._frame_of(handle) is None or "context" in str(error)
+            return Gone("navigated") if gone else Unreadable(str(error))
+        if "gone" in raw:
+            return Gone(raw["gone"])
+        try:
+            return Live(
+                dispatch.evidence_from(raw["evidence"], raw["compared"], document=handle.document, node=handle.node)
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            return Unreadable(f"the evidence is not complete: {error!r}")
+
+    # Acting
+
+    async def perform(
+        self, handle: Handle, action: Action, expected: Evidence, *, number: int, budget_ms: int, at: PointHook
+    ) -> Dispatch:
+        not_sent = self._why_not(handle, action)
+        if not_sent is not None:
+            return Dispatch(DispatchEnd.NOT_SENT, reached=False, dialog=self._dialog, error=not_sent)
+        place = self._frame_of(handle)
+        assert place is not None
+        frame, node = place
+        if frame.context is None:
+            return Dispatch(DispatchEnd.NOT_SENT, reached=False, error="the document is not ready")
+        signals = self._signals = dispatch.Signals(number)
+        self._requests.begin(number)
+        try:
+            return await dispatch.perform(
+                self._channel,
+                self._alive,
+                signals,
+                context=frame.context,
+                node=node,
+                action=action,
+                expected=expected,
+                budget_ms=budget_ms,
+                at=at,
+            )
+        finally:
+            self._requests.end()
+            self._signals = None
+
+    def _why_not(self, handle: Handle, action: Action) -> str | None:
+        """Why the call cannot even be made."""
+        if self._alive.reason is not None:
+            return self._alive.reason
+        if self._dialog is not None:
+            return f"a {self._dialog.type} dialog blocks the page"
+        if self._frame_of(handle) is None:
+            return "the document of the element is gone"
+        if action.command not in {"click", "press", "set-value"}:
+            return f"{action.command} is not supported here"
+        if action.command == "press" and action.key not in dispatch.KEYS:
+            return f"the key {action.key} needs trusted keys"
+        return None
+
+    async def navigate(self, url: str, *, number: int, budget_ms: int, at: PointHook) -> Navigation:
+        if self._alive.reason is not None:
+            return Navigation(DispatchEnd.NOT_SENT, error=self._alive.reason)
+        if self._dialog is not None:
+            why = f"a {self._dialog.type} dialog blocks the page"
+            return Navigation(DispatchEnd.NOT_SENT, error=why, dialog=self._dialog)
+        signals = self._signals = dispatch.Signals(number)
+        self._requests.begin(number, url=url)
+        try:
+            return await navigation.navigate(
+                self._channel,
+                self._alive,
+                self._frames,
+                self._requests,
+                signals,
+                url=url,
+                budget_ms=budget_ms,
+                at=at,
+                window=self.window,
+                ready=self._ready,
+            )
+        finally:
+            self._requests.end()
+            self._signals = None
+
+    async def _ready(self, budget_ms: int) -> None:
+        try:
+            await self._evaluate(self._frames.main, "ready", [], budget_ms)
+        except FAILURES:
+            return
+
+    # Looking at the rest
+
+    async def window(self) -> WindowState:
+        """Title, URL and generation, read together. While the page cannot answer, the last that was known."""
+        self._check_alive()
+        main = self._frames.main
+        if self._dialog is None:
+            try:
+                raw = json.loads(await self._evaluate(main, "window", [], _WINDOW_MS))
+                self._title = raw["title"]
+                return WindowState(self._target, raw["title"], raw["url"], main.loader)
+            except FAILURES:
+                self._check_alive()
+        main = self._frames.main
+        return WindowState(self._target, self._title, main.url, main.loader)
+
+    def dialog(self) -> Dialog | None:
+        return self._dialog
+
+    def requests(self, number: int) -> tuple[RequestSeen, ...]:
+        return self._requests.seen(number)
+
+    def _check_alive(self) -> None:
+        if self._alive.reason is not None:
+            raise AdapterError(self._alive.reason, kind=DetailKind.COMPONENT_LOST)
+
+    async def close(self) -> None:
+        """Closes the page and its context. Never hangs: a browser that does not answer is left to whoever ends it."""
+        self._alive.lose("the session was closed")
+        await self._channel.detach()
+        with suppress(Exception):  # a page that cannot be closed any more is closed enough
+            await asyncio.wait_for(self._context.close(), _CLOSE_S)

@@ -1,0 +1,102 @@
+"""One browser for several contexts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from deskcert.adapters.web.adapter import WebAdapter
+from deskcert.adapters.web.channel import Channel, Liveness
+from deskcert.adapters.web.find_browser import HOW_TO_GET_ONE, find_browser
+from deskcert_schema.errors import HarnessError
+
+__all__ = ["ARGS", "WebBrowser"]
+
+ARGS: Final = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Nothing but the loopback has a name: no background look-up leaves the machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost , EXCLUDE *.localhost",
+    # WebRTC would gather candidates past a proxy.
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+_VIEWPORT: Final = {"width": 1280, "height": 800}
+_CLOSE_S: Final = 5.0
+
+
+class WebBrowser:
+    """A running browser. `lost` is the reason when it died; every adapter of it knows then."""
+
+    def __init__(self, playwright: Any, browser: Any, path: Path, *, sandbox: bool) -> None:
+        self._playwright, self._browser = playwright, browser
+        self._alive: list[Liveness] = []
+        self.path, self.sandbox = path, sandbox
+        self.name = path.name
+        self.version: str = browser.version
+        self.playwright_version = version("playwright")
+        self.lost: str | None = None
+        browser.on("disconnected", lambda _: self._died())
+
+    @classmethod
+    async def launch(cls, path: Path | None = None, *, budget_ms: int = 30_000) -> WebBrowser:
+        """Raises `HarnessError`. As root Chromium's own sandbox cannot work: it is off, and `sandbox` says so."""
+        path = find_browser() if path is None else path
+        try:
+            from playwright.async_api import Error, async_playwright
+        except ImportError as error:
+            raise HarnessError("the web adapter needs Playwright: pip install 'deskcert[web]'") from error
+        sandbox = not (hasattr(os, "geteuid") and os.geteuid() == 0)
+        playwright = await async_playwright().start()
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=path,
+                args=[*ARGS, *([] if sandbox else ["--no-sandbox"])],
+                chromium_sandbox=sandbox,
+                timeout=budget_ms,
+                # The runner seals its ledgers first; it ends the browser itself.
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+            )
+        except Error as error:
+            await playwright.stop()
+            first = str(error).strip().splitlines()[0]
+            raise HarnessError(f"{path} could not be started ({first}); {HOW_TO_GET_ONE}") from error
+        return cls(playwright, browser, path, sandbox=sandbox)
+
+    def _died(self) -> None:
+        self.lost = self.lost or "the browser is gone"
+        for alive in self._alive:
+            alive.lose(self.lost)
+
+    async def open(self) -> WebAdapter:
+        """A fresh context with one empty page, guarded. Raises `HarnessError` or `AdapterError`."""
+        if self.lost is not None:
+            raise HarnessError(self.lost)
+        alive = Liveness()
+        self._alive.append(alive)
+        try:
+            context = await self._browser.new_context(viewport=_VIEWPORT)
+            page = await context.new_page()
+            session = await context.new_cdp_session(page)
+        except Exception as error:
+            raise HarnessError(f"the browser gave no page: {error}") from error
+        adapter = WebAdapter(page, context, Channel(session, alive), alive)
+        await adapter.start()
+        return adapter
+
+    async def close(self) -> None:
+        """Ends the browser. Never hangs."""
+        self.lost = self.lost or "the browser was closed"
+        for work in (self._browser.close, self._playwright.stop):
+            with suppress(Exception):  # dead already
+                await asyncio.wait_for(work(), _CLOSE_S)

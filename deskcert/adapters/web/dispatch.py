@@ -1,0 +1,180 @@
+"""(7) Dispatch: one call, its answer, and everything that can happen instead of an answer.
+
+The call is made once. What then comes first decides: the answer, a dialog (which blocks the page, so the answer cannot
+come), the death of page or browser, or the end of the budget. `reached` arrives through a binding of our world, out of
+the task, and is known even when the answer never comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+from deskcert.adapters.base import Action, Dialog, Dispatch, DispatchEnd, PointHook
+from deskcert.adapters.web.channel import Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
+from deskcert.adapters.web.script import action_function
+from deskcert.contract.evidence import Evidence, Hit
+
+__all__ = ["KEYS", "Signals", "await_first", "evidence_from", "perform"]
+
+KEYS: Final = frozenset({"Enter", "Space", " "})
+"""Keys that are emulated with their default action; others need trusted keys."""
+
+_REACHED_GRACE_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class Signals:
+    """What the browser tells out of the task while a dispatch is under way."""
+
+    number: int
+    reached: list[str] = field(default_factory=list)
+    dialog: Dialog | None = None
+    _event: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell_reached(self, event: str) -> None:
+        self.reached.append(event)
+        self._event.set()
+
+    def tell_dialog(self, dialog: Dialog) -> None:
+        self.dialog = dialog
+        self._event.set()
+
+    async def next(self) -> None:
+        await self._event.wait()
+        self._event.clear()
+
+
+def evidence_from(raw: Mapping[str, Any], compared: str, *, document: str, node: str) -> Evidence:
+    """E from the page's JSON. The digest is ours: over exactly the text that a dispatch would compare."""
+    digest = sha256(compared.encode("utf-8", "surrogatepass")).hexdigest()
+    return Evidence.from_json({**raw, "document": document, "node": node, "digest": digest, "compared": compared})
+
+
+async def await_first(
+    task: asyncio.Task[Any],
+    signals: Signals,
+    alive: Liveness,
+    *,
+    budget_ms: int,
+    announce: Callable[[], Any] | None = None,
+) -> None:
+    """Returns when the call is over, a dialog opened, the page died, or the budget ended. `announce` is awaited once,
+    when the target was reached; its time does not count."""
+    deadline = time.monotonic() + budget_ms / 1000
+    told = announce is None
+    gone = asyncio.ensure_future(alive.wait())
+    try:
+        while True:
+            if signals.reached and not told and announce is not None:
+                told, before = True, time.monotonic()
+                await announce()
+                deadline += time.monotonic() - before
+            left = deadline - time.monotonic()
+            if task.done() or signals.dialog is not None or gone.done() or left <= 0:
+                return
+            news = asyncio.ensure_future(signals.next())
+            try:
+                await asyncio.wait({task, gone, news}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                news.cancel()
+    finally:
+        gone.cancel()
+
+
+async def written() -> None:
+    """Lets a call that was just started get as far as the driver's pipe."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def perform(
+    channel: Channel,
+    alive: Liveness,
+    signals: Signals,
+    *,
+    context: int,
+    node: str,
+    action: Action,
+    expected: Evidence,
+    budget_ms: int,
+    at: PointHook,
+) -> Dispatch:
+    request = {
+        "number": signals.number,
+        "command": action.command,
+        "value": action.value,
+        "key": action.key,
+        "expected": expected.compared,
+    }
+    task = channel.start(
+        "Runtime.callFunctionOn",
+        {
+            "functionDeclaration": action_function(signals.number),
+            "executionContextId": context,
+            "arguments": [{"value": node}, {"value": json.dumps(request)}],
+            "returnByValue": True,
+            "userGesture": True,
+        },
+    )
+    await written()
+    await at("dispatched")
+    announced = False
+
+    async def announce() -> None:
+        nonlocal announced
+        announced = True
+        await at("reached")
+
+    await await_first(task, signals, alive, budget_ms=budget_ms, announce=announce)
+    if signals.dialog is not None and not signals.reached:
+        # The dialog's event and the receipt come from two processes; give the second one a moment.
+        await await_first(task, Signals(signals.number), alive, budget_ms=int(_REACHED_GRACE_S * 1000))
+    found = _outcome(channel, task, signals, expected)
+    if found.reached and not announced:
+        await announce()
+    return found
+
+
+def _outcome(channel: Channel, task: asyncio.Task[Any], signals: Signals, expected: Evidence) -> Dispatch:
+    reached = bool(signals.reached)
+    try:
+        answer = channel.result(task)
+    except (ChannelTimeout, ChannelLost) as error:
+        return Dispatch(
+            DispatchEnd.NO_ANSWER, reached, tuple(signals.reached), dialog=signals.dialog, error=_why(signals, error)
+        )
+    except ChannelRefused as error:
+        # The browser did not find the context: the document is gone and nothing ran in it.
+        end = DispatchEnd.NO_ANSWER if reached else DispatchEnd.NOT_SENT
+        return Dispatch(end, reached, tuple(signals.reached), error=str(error))
+    if "exceptionDetails" in answer:
+        text = answer["exceptionDetails"].get("exception", {}).get("description") or answer["exceptionDetails"]["text"]
+        end = DispatchEnd.NO_ANSWER if reached else DispatchEnd.NOT_SENT
+        return Dispatch(end, reached, tuple(signals.reached), error=text)
+    return _reported(json.loads(answer["result"]["value"]), signals, expected)
+
+
+def _why(signals: Signals, error: Exception) -> str:
+    return "a dialog blocks the page" if signals.dialog is not None else str(error)
+
+
+def _reported(raw: Mapping[str, Any], signals: Signals, expected: Evidence) -> Dispatch:
+    live, hit = raw.get("live"), raw.get("hit")
+    return Dispatch(
+        end=DispatchEnd(raw["end"]),
+        reached=bool(raw.get("reached")) or bool(signals.reached),
+        events_sent=tuple(raw.get("events_sent", ())),
+        stopped_before=raw.get("stopped_before"),
+        differences=tuple(raw.get("differences", ())),
+        live=evidence_from(live, raw["compared"], document=expected.document, node=expected.node) if live else None,
+        hit=Hit(hit["role"], hit["name"], hit["same_as_target"]) if hit else None,
+        dialog=signals.dialog,
+        preparatory_scroll=bool(raw.get("preparatory_scroll")),
+        error=raw.get("error"),
+    )

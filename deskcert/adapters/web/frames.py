@@ -1,0 +1,113 @@
+"""The page's frames and their documents, as the browser tells them: which document lives where, and in which execution
+context our script is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from deskcert.adapters.web.channel import Channel
+from deskcert.adapters.web.script import WORLD
+
+__all__ = ["Frame", "Frames"]
+
+
+@dataclass(slots=True)
+class Frame:
+    id: str
+    parent: str | None
+    loader: str
+    """Generation of its document: another document, another loader id."""
+    url: str
+    context: int | None = None
+    """Execution context of our isolated world in this document; None until it is there."""
+
+
+class Frames:
+    def __init__(self) -> None:
+        self._frames: dict[str, Frame] = {}
+        self._main: str | None = None
+        self._changed = asyncio.Event()
+
+    def attach(self, channel: Channel) -> None:
+        channel.on("Page.frameNavigated", lambda e: self._navigated(e["frame"]))
+        channel.on("Page.frameAttached", self._attached)
+        channel.on("Page.frameDetached", self._detached)
+        channel.on("Page.navigatedWithinDocument", self._within)
+        channel.on("Runtime.executionContextCreated", lambda e: self._created(e["context"]))
+        channel.on("Runtime.executionContextDestroyed", lambda e: self._destroyed(e["executionContextId"]))
+        channel.on("Runtime.executionContextsCleared", lambda _: self._cleared())
+
+    def load(self, tree: dict[str, Any]) -> None:
+        """The tree as `Page.getFrameTree` gives it, for what was there before we listened."""
+        self._navigated(tree["frame"])
+        for child in tree.get("childFrames", []):
+            self.load(child)
+
+    @property
+    def main(self) -> Frame:
+        assert self._main is not None, "attach and load come first"
+        return self._frames[self._main]
+
+    def document(self, loader: str) -> Frame | None:
+        return next((f for f in self._frames.values() if f.loader == loader), None)
+
+    def children(self, frame: Frame) -> Iterator[Frame]:
+        return iter([f for f in self._frames.values() if f.parent == frame.id])
+
+    async def changed(self) -> None:
+        """Returns at the next change of any frame."""
+        await self._changed.wait()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _navigated(self, raw: dict[str, Any]) -> None:
+        frame_id, parent = raw["id"], raw.get("parentId")
+        known = self._frames.get(frame_id)
+        if known is None or known.loader != raw["loaderId"]:
+            known = self._frames[frame_id] = Frame(frame_id, parent, raw["loaderId"], raw["url"])
+        known.url = raw["url"] + raw.get("urlFragment", "")
+        if parent is None and self._main != frame_id:
+            # The top frame can get another id when the page moves to another process: the old tree is gone with it.
+            self._frames = {frame_id: known}
+            self._main = frame_id
+        self._tell()
+
+    def _attached(self, event: dict[str, Any]) -> None:
+        # An empty frame keeps its first document and never reports a navigation.
+        frame_id = event["frameId"]
+        if frame_id not in self._frames:
+            self._frames[frame_id] = Frame(frame_id, event["parentFrameId"], f"initial-{frame_id}", "about:blank")
+
+    def _within(self, event: dict[str, Any]) -> None:
+        frame = self._frames.get(event["frameId"])
+        if frame is not None:
+            frame.url = event["url"]
+        self._tell()
+
+    def _detached(self, event: dict[str, Any]) -> None:
+        gone = self._frames.pop(event["frameId"], None)
+        if gone is not None and gone.id == self._main:
+            self._frames[gone.id] = gone
+        self._tell()
+
+    def _created(self, raw: dict[str, Any]) -> None:
+        frame = self._frames.get(raw.get("auxData", {}).get("frameId", ""))
+        if frame is not None and raw["name"] == WORLD:
+            frame.context = raw["id"]
+            self._tell()
+
+    def _destroyed(self, context: int) -> None:
+        for frame in self._frames.values():
+            if frame.context == context:
+                frame.context = None
+        self._tell()
+
+    def _cleared(self) -> None:
+        for frame in self._frames.values():
+            frame.context = None
+        self._tell()

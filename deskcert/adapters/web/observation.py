@@ -1,0 +1,118 @@
+"""Observing: one walk in every frame, joined to one flat list.
+
+Ids of nodes in a child frame carry that frame's own generation (`n12@<loader id>`), so that a ref dies with its frame.
+A closed shadow root cannot be seen by any script of ours; its host looks empty, and only the names on the host and the
+proxy stand guard for what is inside.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from deskcert.adapters.base import ObserveOptions, RawNode
+from deskcert.adapters.web.channel import FAILURES
+from deskcert.adapters.web.frames import Frame, Frames
+
+__all__ = ["Evaluate", "Observation", "split_node"]
+
+type Evaluate = Callable[[Frame, str, list[Any], int], Awaitable[str]]
+"""(frame, function of our world, arguments, budget in ms) -> its JSON text. Raises the channel's errors."""
+
+_GRACE_MS: Final = 250
+"""What an answer may take beyond the walk's own budget, which the walk itself keeps."""
+
+
+class Observation:
+    """One joined walk. `run` raises the channel's errors when the main frame could not be walked; what a child frame
+    does not give is one of the `reasons`."""
+
+    def __init__(self, frames: Frames, evaluate: Evaluate, options: ObserveOptions, *, deadline: float) -> None:
+        """`deadline` on the monotonic clock, in seconds."""
+        self._frames, self._evaluate, self._options, self._deadline = frames, evaluate, options, deadline
+        self.title = ""
+        self.url = ""
+        self.nodes: list[RawNode] = []
+        self.reasons: list[str] = []
+
+    async def run(self) -> None:
+        main = self._frames.main
+        raw = await self._walk(main, depth=0)
+        self.title, self.url = raw["title"], raw["url"]
+        await self._join(raw, main, suffix="", path="")
+
+    def _left_ms(self) -> int:
+        return max(1, int((self._deadline - time.monotonic()) * 1000))
+
+    def _because(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    async def _walk(self, frame: Frame, *, depth: int) -> dict[str, Any]:
+        budget = self._left_ms()
+        asked = {
+            "max_depth": self._options.max_depth,
+            "max_nodes": max(1, self._options.max_nodes - len(self.nodes)),
+            "budget_ms": budget,
+            "include_bounds": self._options.include_bounds,
+            "depth": depth,
+        }
+        found: dict[str, Any] = json.loads(await self._evaluate(frame, "walk", [json.dumps(asked)], budget + _GRACE_MS))
+        return found
+
+    async def _join(self, raw: Mapping[str, Any], frame: Frame, *, suffix: str, path: str) -> None:
+        for reason in raw["reasons"]:
+            self._because(reason)
+        if not any("frame" in node for node in raw["nodes"]) and not suffix:
+            self.nodes += raw["nodes"]
+            return
+        children = await self._children(frame)
+        for found in raw["nodes"]:
+            node = _placed(found, suffix, path)
+            index = node.pop("frame", None)
+            self.nodes.append(node)
+            if index is not None:
+                await self._enter(node, children.get(index))
+
+    async def _enter(self, node: dict[str, Any], child: Frame | None) -> None:
+        if child is None:
+            node["opaque"] = True
+            self._because("a frame could not be read")
+            return
+        node["url"] = child.url
+        try:
+            inner = await self._walk(child, depth=node["d"] + 1)
+        except FAILURES as error:
+            node["opaque"] = True
+            self._because(f"a frame could not be read: {error}")
+            return
+        await self._join(inner, child, suffix=f"@{child.loader}", path=node["path"])
+
+    async def _children(self, frame: Frame) -> dict[int, Frame]:
+        """Child frames by their number among the document's child windows, as each says of itself."""
+        found: dict[int, Frame] = {}
+        for child in self._frames.children(frame):
+            if child.context is None:
+                continue
+            try:
+                found[int(await self._evaluate(child, "index", [], self._left_ms() + _GRACE_MS))] = child
+            except FAILURES:
+                continue
+        return found
+
+
+def _placed(node: Mapping[str, Any], suffix: str, path: str) -> dict[str, Any]:
+    placed = dict(node)
+    if suffix and "node" in placed:
+        placed["node"] += suffix
+    if path:
+        placed["path"] = f"{path}.{placed['path']}"
+    return placed
+
+
+def split_node(node: str) -> tuple[str, str | None]:
+    """A retained id and, for a node in a child frame, that frame's generation."""
+    inner, _, loader = node.partition("@")
+    return inner, loader or None

@@ -1,0 +1,112 @@
+// Reads of the page's objects that the page cannot redirect.
+// Prototypes are our own in an isolated world, but a form control named "action" or "click" still hides the form's own
+// property, and an image named "querySelector" hides the document's. Every read here goes through the prototype.
+
+const bindCall = Function.prototype.bind.bind(Function.prototype.call);
+const method = (proto, name) => bindCall(proto[name]);
+const getter = (proto, name) => bindCall(Object.getOwnPropertyDescriptor(proto, name).get);
+
+const attr = method(Element.prototype, "getAttribute");
+const hasAttr = method(Element.prototype, "hasAttribute");
+const matches = method(Element.prototype, "matches");
+const closest = method(Element.prototype, "closest");
+const query = method(Element.prototype, "querySelector");
+const queryAll = method(Element.prototype, "querySelectorAll");
+const checkVisibility = method(Element.prototype, "checkVisibility");
+const rectOf = method(Element.prototype, "getBoundingClientRect");
+const scrollIntoView = method(Element.prototype, "scrollIntoView");
+const shadowOf = getter(Element.prototype, "shadowRoot");
+const tagOf = getter(Element.prototype, "localName");
+const slotOf = getter(Element.prototype, "assignedSlot");
+const textSlotOf = getter(Text.prototype, "assignedSlot");
+const previousElement = getter(Element.prototype, "previousElementSibling");
+const firstElement = getter(Element.prototype, "firstElementChild");
+const elementCount = getter(Element.prototype, "childElementCount");
+const childNodes = getter(Node.prototype, "childNodes");
+const parentNode = getter(Node.prototype, "parentNode");
+const nodeType = getter(Node.prototype, "nodeType");
+const isConnected = getter(Node.prototype, "isConnected");
+const rootOf = method(Node.prototype, "getRootNode");
+const textData = getter(CharacterData.prototype, "data");
+const assignedNodes = method(HTMLSlotElement.prototype, "assignedNodes");
+const dispatch = method(EventTarget.prototype, "dispatchEvent");
+const focusHTML = method(HTMLElement.prototype, "focus");
+const focusSVG = method(SVGElement.prototype, "focus");
+const takeFocus = (el) => (el instanceof SVGElement ? focusSVG : focusHTML)(el, { preventScroll: true });
+const clickElement = method(HTMLElement.prototype, "click");
+const contentEditableOf = getter(HTMLElement.prototype, "isContentEditable");
+const documentQuery = method(Document.prototype, "querySelector");
+const fromDocument = (name) => {
+  const read = getter(Document.prototype, name);
+  return () => read(document);
+};
+const documentURL = fromDocument("URL");
+const documentTitle = fromDocument("title");
+const documentState = fromDocument("readyState");
+const documentRoot = fromDocument("documentElement");
+const baseURI = () => getter(Node.prototype, "baseURI")(document);
+const activeIn = (root) => (root === document ? documentActive() : root instanceof ShadowRoot ? root.activeElement : null);
+const documentActive = fromDocument("activeElement");
+const documentQueryAll = method(Document.prototype, "querySelectorAll");
+const execCommand = method(Document.prototype, "execCommand");
+const byId = (root, id) => (nodeType(root) === 9 ? documentById(root, id) : fragmentById(root, id));
+const documentById = method(Document.prototype, "getElementById");
+const fragmentById = (root, id) =>
+  nodeType(root) === 11 ? DocumentFragment.prototype.getElementById.call(root, id) : null;
+
+const isElement = (node) => nodeType(node) === 1;
+const isText = (node) => nodeType(node) === 3;
+const isHTML = (el) => el instanceof HTMLElement;
+
+// The flat tree: what is rendered. A closed shadow root cannot be seen from script; its host looks empty.
+function childrenOf(el) {
+  const root = shadowOf(el);
+  if (root) return childNodes(root);
+  if (tagOf(el) === "slot" && el instanceof HTMLSlotElement) {
+    const assigned = assignedNodes(el);
+    if (assigned.length) return assigned;
+  }
+  return childNodes(el);
+}
+
+function parentOf(node) {
+  const slot = isElement(node) ? slotOf(node) : isText(node) ? textSlotOf(node) : null;
+  if (slot) return slot;
+  const parent = parentNode(node);
+  if (parent === null) return null;
+  if (nodeType(parent) === 11) return parent instanceof ShadowRoot ? parent.host : null;
+  return nodeType(parent) === 1 ? parent : null;
+}
+
+function* ancestorsOf(el) {
+  for (let at = parentOf(el); at !== null; at = parentOf(at)) yield at;
+}
+
+function flatContains(outer, inner) {
+  for (let at = inner; at !== null; at = parentOf(at)) if (at === outer) return true;
+  return false;
+}
+
+// Referenced elements of an id list, in the element's own tree only (ids do not cross a shadow boundary).
+function idRefs(el, name) {
+  const list = attr(el, name);
+  if (!list) return [];
+  const root = rootOf(el);
+  return list.split(/\s+/).filter(Boolean).map((id) => byId(root, id)).filter(Boolean);
+}
+
+// White space as a person sees it: runs become one blank. Invisible characters are kept for the policy to judge.
+const clean = (text) => text.replace(/[ \t\n\r\f\u00a0]+/g, " ").trim();
+const orNull = (text) => (text === "" ? null : text);
+
+const STYLED = { visibilityProperty: true };
+const styleOf = (el, pseudo) => getComputedStyle(el, pseudo);
+
+// Rendered for a reader: has a box (or lends its place to its children) and is not `visibility: hidden`.
+function rendered(el) {
+  if (checkVisibility(el, STYLED)) return true;
+  const style = styleOf(el);
+  if (style.display !== "contents" || style.visibility !== "visible") return false;
+  const parent = parentOf(el);
+  return parent === null || rendered(parent);
+}

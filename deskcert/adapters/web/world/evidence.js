@@ -1,0 +1,52 @@
+// E: everything about one element that a decision may rest on, collected in one task; and the comparison of two such looks.
+
+function evidenceOf(el, command, key) {
+  const role = roleOf(el);
+  const hit = hitTest(el);
+  const evidence = {
+    node: idOf(el),
+    role,
+    names: namesOf(el, role),
+    context: contextOf(el),
+    url: documentURL(),
+    destination: destinationOf(el),
+    paths: pathsOf(el, command, key),
+    states: statesOf(el, role),
+    actions: actionsOf(el, role),
+    box: boxOf(el),
+    hit_test: { status: hit.status, occluder_role: hit.occluder_role, occluder_name: hit.occluder_name },
+    value: valueOf(el, role),
+  };
+  return { evidence, point: hit.at };
+}
+
+// What the dispatch compares. No value, no geometry, and not the focus, which the action itself moves.
+function comparedOf(evidence, command) {
+  const { focused: _focused, ...states } = evidence.states;
+  const { node, role, names, context, url, destination, paths, actions } = evidence;
+  const hit = command === "click" ? evidence.hit_test.status : null;
+  return { node, role, names, context, url, destination, paths, actions, states, hit };
+}
+
+// States with which a control answers the very gesture that is going on: its effect, not another target.
+const OWN_EFFECT = new Set(["expanded", "pressed", "selected", "checked", "indeterminate"]);
+
+// Names of the parts that differ. `hit` is judged by the caller, who may still scroll.
+function differences(before, now, midway) {
+  const found = [];
+  for (const part of ["node", "role", "context", "url", "destination", "paths", "actions"])
+    if (JSON.stringify(before[part]) !== JSON.stringify(now[part])) found.push(part);
+  for (const part of ["names", "states"])
+    for (const key of new Set([...Object.keys(before[part]), ...Object.keys(now[part])])) {
+      if (midway && part === "states" && OWN_EFFECT.has(key)) continue;
+      if (JSON.stringify(before[part][key]) !== JSON.stringify(now[part][key])) found.push(part + "." + key);
+    }
+  return found;
+}
+
+function probe(id, command, key) {
+  const el = nodeOf(id);
+  if (el === null) return { gone: "removed" };
+  const { evidence } = evidenceOf(el, command, key);
+  return { evidence, compared: JSON.stringify(comparedOf(evidence, command)) };
+}

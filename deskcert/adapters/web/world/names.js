@@ -1,0 +1,203 @@
+// Names: the accessible name (accname 1.2 with HTML-AAM), and every other text by which a person could know a control.
+// One choice of our own: what stands in an editable field that is embedded in a label is not part of the name, because
+// values of fields are secrets. Chromium includes it.
+
+const inputValue = getter(HTMLInputElement.prototype, "value");
+const areaValue = getter(HTMLTextAreaElement.prototype, "value");
+const selectedOptions = getter(HTMLSelectElement.prototype, "selectedOptions");
+const optionText = getter(HTMLOptionElement.prototype, "label");
+const BUTTON_INPUTS = new Set(["button", "submit", "reset", "image"]);
+const EDITABLE_ROLES = new Set(["textbox", "searchbox", "spinbutton"]);
+const UNREAD_TAGS = new Set(["script", "style", "template", "noscript", "head"]);
+
+const ariaHidden = (el) => attr(el, "aria-hidden") === "true";
+
+function nameOf(el, role) {
+  return clean(alternative(el, { via: "target", hiddenToo: true, seen: new Set(), role }));
+}
+
+// The numbers are the steps of accname 1.2, section 4.3.2.
+function alternative(el, how) {
+  if (how.seen.has(el)) return "";
+  how.seen.add(el);
+  if (UNREAD_TAGS.has(tagOf(el))) return "";
+  if (how.via === "content" && !how.hiddenToo && (ariaHidden(el) || !rendered(el))) return ""; // 2A
+  if (how.via !== "reference") { // 2B
+    const text = idRefs(el, "aria-labelledby").map(referenced).filter(Boolean).join(" ");
+    if (text) return text;
+  }
+  const role = how.via === "target" && how.role ? how.role : roleOf(el);
+  if (how.via !== "target") { // 2C
+    const embedded = embeddedValue(el, role, how);
+    if (embedded !== null) return embedded;
+  }
+  const label = attr(el, "aria-label"); // 2D
+  if (label && label.trim()) return label;
+  const own = nativeName(el, how); // 2E
+  if (own && own.trim()) return own;
+  if (how.via !== "target" || NAMED_BY_CONTENT.has(role)) { // 2F
+    const text = contentText(el, how);
+    if (text.trim()) return text;
+  }
+  return attr(el, "title") || fieldHint(el); // 2I
+}
+
+function referenced(el) {
+  const hidden = ariaHidden(el) || !rendered(el);
+  return clean(alternative(el, { via: "reference", hiddenToo: hidden, seen: new Set() }));
+}
+
+function fieldHint(el) {
+  const takesHint = el instanceof HTMLInputElement || el instanceof HTMLTextAreaElement;
+  return (takesHint && attr(el, "placeholder")) || attr(el, "aria-placeholder") || "";
+}
+
+function embeddedValue(el, role, how) {
+  if (how.via === "reference") return null;
+  if (EDITABLE_ROLES.has(role)) return attr(el, "aria-label") || "";
+  if (el instanceof HTMLSelectElement) return [...selectedOptions(el)].map((o) => optionText(o)).join(" ");
+  if (role === "slider" || role === "scrollbar")
+    return attr(el, "aria-valuetext") || attr(el, "aria-valuenow") || (el instanceof HTMLInputElement ? inputValue(el) : "");
+  return null;
+}
+
+function nativeName(el, how) {
+  const tag = tagOf(el);
+  if (how.via !== "reference") {
+    const labels = labelsOf(el);
+    if (labels.length) {
+      const text = labels
+        .map((l) => clean(alternative(l, { via: "content", hiddenToo: !rendered(l), seen: new Set([el]) })))
+        .filter(Boolean).join(" ");
+      if (text) return text;
+    }
+  }
+  switch (tag) {
+    case "input": return buttonText(el);
+    case "img": case "area": return attr(el, "alt");
+    case "fieldset": return childText(el, "legend", how);
+    case "table": return childText(el, "caption", how);
+    case "figure": return childText(el, "figcaption", how);
+    case "svg": return childText(el, "title", { ...how, hiddenToo: true });
+    case "option": return optionText(el);
+    case "optgroup": return attr(el, "label");
+    default: return "";
+  }
+}
+
+// The text on a button that is an `input`; its default where it has none (HTML, "default label").
+function buttonText(el) {
+  const type = inputType(el);
+  if (!BUTTON_INPUTS.has(type)) return type === "file" ? "" : "";
+  if (type === "image") return attr(el, "alt") || attr(el, "value") || attr(el, "title") || "Submit";
+  const value = attr(el, "value");
+  if (value !== null) return inputValue(el);
+  return type === "submit" ? "Submit" : type === "reset" ? "Reset" : "";
+}
+
+function childText(el, tag, how) {
+  const child = query(el, ":scope > " + tag);
+  return child === null ? "" : clean(contentText(child, { ...how, via: "content", seen: new Set() }));
+}
+
+const LABELABLE = new Set(["button", "input", "meter", "output", "progress", "select", "textarea"]);
+const labelLists = Object.fromEntries(
+  [["button", HTMLButtonElement], ["input", HTMLInputElement], ["meter", HTMLMeterElement], ["output", HTMLOutputElement],
+    ["progress", HTMLProgressElement], ["select", HTMLSelectElement], ["textarea", HTMLTextAreaElement]]
+    .map(([tag, type]) => [tag, getter(type.prototype, "labels")]),
+);
+
+function labelsOf(el) {
+  const tag = tagOf(el);
+  return LABELABLE.has(tag) && isHTML(el) ? [...(labelLists[tag](el) ?? [])] : [];
+}
+
+function contentText(el, how) {
+  let text = pseudoText(el, "::before");
+  const owned = hasAttr(el, "aria-owns") ? idRefs(el, "aria-owns") : [];
+  for (const child of [...childrenOf(el), ...owned]) {
+    if (isText(child)) text += textData(child);
+    else if (isElement(child)) {
+      const part = alternative(child, { ...how, via: "content", role: undefined });
+      text += isInline(child) ? part : " " + part + " ";
+    }
+  }
+  return text + pseudoText(el, "::after");
+}
+
+function isInline(el) {
+  const tag = tagOf(el);
+  if (tag === "br") return false;
+  if (tag === "span" || tag === "b" || tag === "i" || tag === "a") return !/^(block|flex|grid|table)/.test(styleOf(el).display);
+  return /^(inline|contents)/.test(styleOf(el).display) && tag !== "input";
+}
+
+// Generated text is read by people, so a button may be named by it. Counters and images are not text.
+function pseudoText(el, which) {
+  const content = styleOf(el, which).content;
+  if (content === "none" || content === "normal" || content === "") return "";
+  const spoken = content.includes('" / ') || content.includes(") / ") ? content.slice(content.lastIndexOf(" / ") + 3) : content;
+  let text = "";
+  for (const [, quoted, named] of spoken.matchAll(/"((?:[^"\\]|\\.)*)"|attr\(([\w-]+)\)/g))
+    text += quoted !== undefined ? quoted.replace(/\\(.)/g, "$1") : attr(el, named) || "";
+  return text;
+}
+
+// Text that can be seen, also where `aria-hidden` keeps it from a screen reader. Other controls inside do not lend theirs.
+function visibleText(el, skipControls = true) {
+  let text = pseudoText(el, "::before");
+  for (const child of childrenOf(el)) {
+    if (isText(child)) text += textData(child);
+    else if (isElement(child) && !UNREAD_TAGS.has(tagOf(child)) && rendered(child)) {
+      if (skipControls && isOtherControl(child)) continue;
+      const part = visibleText(child, skipControls);
+      text += isInline(child) ? part : " " + part + " ";
+    }
+  }
+  return text + pseudoText(el, "::after");
+}
+
+const isOtherControl = (el) => {
+  const role = roleOf(el);
+  return INTERACTIVE_ROLES.has(role) && role !== "option";
+};
+
+const MOST_TEXT = 10_000;
+
+function namesOf(el, role) {
+  const names = {};
+  const put = (key, read) => {
+    try {
+      const text = read();
+      if (text !== null && text !== undefined && text !== "")
+        names[key] = text.length > MOST_TEXT ? { unknown: "longer than " + MOST_TEXT + " characters" } : text;
+    } catch (error) {
+      names[key] = { unknown: String(error) };
+    }
+  };
+  put("accessible", () => nameOf(el, role));
+  put("text", () => (hasOwnText(el, role) ? clean(visibleText(el)) : null));
+  put("title", () => clean(attr(el, "title") || ""));
+  put("alt", () => altText(el));
+  put("value", () => (el instanceof HTMLInputElement && BUTTON_INPUTS.has(inputType(el)) ? clean(buttonText(el) || "") : null));
+  put("description", () => descriptionOf(el));
+  put("placeholder", () => clean(fieldHint(el)));
+  return names;
+}
+
+const hasOwnText = (el, role) =>
+  !EDITABLE_ROLES.has(role) && !isEditingHost(el) && !(el instanceof HTMLSelectElement) && !(el instanceof HTMLInputElement);
+
+// Its own alternative text, or that of the pictures inside it.
+function altText(el) {
+  const own = attr(el, "alt");
+  if (own !== null) return clean(own);
+  const parts = [...queryAll(el, "img[alt], area[alt], svg > title")]
+    .map((inner) => (tagOf(inner) === "title" ? inner.textContent : attr(inner, "alt")));
+  return clean(parts.join(" "));
+}
+
+function descriptionOf(el) {
+  const text = idRefs(el, "aria-describedby").map(referenced).filter(Boolean).join(" ");
+  return clean(text || attr(el, "aria-description") || "");
+}

@@ -1,0 +1,127 @@
+// Every way to the same effect: where an activation leads, and which other elements it activates or is known by.
+
+const formOwner = {
+  button: getter(HTMLButtonElement.prototype, "form"),
+  input: getter(HTMLInputElement.prototype, "form"),
+  select: getter(HTMLSelectElement.prototype, "form"),
+  textarea: getter(HTMLTextAreaElement.prototype, "form"),
+};
+const formAction = getter(HTMLFormElement.prototype, "action");
+const formMethod = getter(HTMLFormElement.prototype, "method");
+const formElements = getter(HTMLFormElement.prototype, "elements");
+const requestSubmit = method(HTMLFormElement.prototype, "requestSubmit");
+const submitterMaps = {
+  button: [getter(HTMLButtonElement.prototype, "formAction"), getter(HTMLButtonElement.prototype, "formMethod")],
+  input: [getter(HTMLInputElement.prototype, "formAction"), getter(HTMLInputElement.prototype, "formMethod")],
+};
+const buttonType = getter(HTMLButtonElement.prototype, "type");
+const anchorHref = getter(HTMLAnchorElement.prototype, "href");
+const areaHref = getter(HTMLAreaElement.prototype, "href");
+
+const formOf = (el) => (isHTML(el) ? (formOwner[tagOf(el)]?.(el) ?? null) : null);
+
+function isSubmitter(el) {
+  if (el instanceof HTMLButtonElement) return buttonType(el) === "submit";
+  return el instanceof HTMLInputElement && (inputType(el) === "submit" || inputType(el) === "image");
+}
+
+// A link's address, or the form's action and method with the submitter's own taken first. Absent (null) for anything else.
+function destinationOf(el) {
+  if (el instanceof HTMLAnchorElement) return hasAttr(el, "href") ? { link: anchorHref(el) } : null;
+  if (el instanceof HTMLAreaElement) return hasAttr(el, "href") ? { link: areaHref(el) } : null;
+  if (el instanceof SVGAElement) return { link: new URL(el.href.baseVal, baseURI()).href };
+  const form = isSubmitter(el) ? formOf(el) : null;
+  return form === null ? null : formDestination(form, el);
+}
+
+function formDestination(form, submitter) {
+  const [action, how] = submitter === null ? [] : submitterMaps[tagOf(submitter)];
+  const ownAction = submitter !== null && hasAttr(submitter, "formaction");
+  const ownMethod = submitter !== null && hasAttr(submitter, "formmethod");
+  const chosen = ownMethod ? how(submitter) : formMethod(form);
+  if (chosen === "dialog") return null;
+  return { form_action: ownAction ? action(submitter) : formAction(form), form_method: chosen.toUpperCase() };
+}
+
+// The first submit button of the form in tree order: what Enter in a field presses (HTML, "implicit submission").
+function defaultSubmitter(form) {
+  for (const control of formElements(form)) if (isSubmitter(control)) return control;
+  // `elements` leaves image buttons out.
+  return [...documentAll("input[type=image]")].find((image) => formOf(image) === form) ?? null;
+}
+const documentAll = (selector) => documentQueryAll(document, selector);
+
+const NO_ENTER = new Set(["button", "submit", "reset", "image", "file", "hidden"]);
+
+// The form that Enter in this element would submit, if any.
+function formOfEnter(el) {
+  const takes = (el instanceof HTMLInputElement && !NO_ENTER.has(inputType(el))) || (el instanceof HTMLSelectElement && !listSelect(el));
+  return takes ? formOf(el) : null;
+}
+
+// Without a submit button a form goes out on Enter only while at most one of its fields would block it.
+const BLOCKING = new Set(["text", "search", "tel", "url", "email", "password", "date", "month", "week", "time",
+  "datetime-local", "number"]);
+const submitsWithoutButton = (form) =>
+  [...formElements(form)].filter((c) => c instanceof HTMLInputElement && BLOCKING.has(inputType(c))).length <= 1;
+
+const ACTIVATING_ROLES = new Set(["button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "tab",
+  "treeitem", "checkbox", "radio", "switch"]);
+
+function activates(el, role) {
+  return ACTIVATING_ROLES.has(role) || role === "label" || hasAttr(el, "onclick");
+}
+
+function pathTo(why, el) {
+  const role = roleOf(el);
+  return { why, role, names: namesOf(el, role), destination: destinationOf(el) };
+}
+
+function pathsOf(el, command, key) {
+  const paths = labelsOf(el).map((label) => pathTo("label", label));
+  if (command === "set-value") return paths;
+  const pressed = command === "press";
+  if (!pressed || key === "Enter" || key === "Space" || key === " ") paths.push(...clickPaths(el, labelsOf(el)));
+  if (pressed && key === "Enter") paths.push(...enterPaths(el));
+  if (pressed) paths.push(...accessKeyPaths(key));
+  return paths;
+}
+
+// A click bubbles: a label passes it to its control, and whatever it passes through may react.
+function clickPaths(el, labels) {
+  const paths = [];
+  const seen = new Set([el, ...labels]);
+  const add = (why, other) => {
+    if (seen.has(other)) return;
+    seen.add(other);
+    paths.push(pathTo(why, other));
+  };
+  const own = labelControl(el);
+  if (own !== null) add("label_control", own);
+  for (const at of ancestorsOf(el)) {
+    const tag = tagOf(at);
+    if (tag === "body" || tag === "html") break;
+    if (!activates(at, roleOf(at))) continue;
+    add("ancestor", at);
+    const control = labelControl(at);
+    if (control !== null) add("label_control", control);
+  }
+  return paths;
+}
+
+function enterPaths(el) {
+  const form = formOfEnter(el);
+  if (form === null) return [];
+  const submitter = defaultSubmitter(form);
+  if (submitter !== null) return [pathTo("default_submitter", submitter)];
+  if (!submitsWithoutButton(form)) return [];
+  return [{ why: "default_submitter", role: "form", names: namesOf(form, "form"), destination: formDestination(form, null) }];
+}
+
+function accessKeyPaths(key) {
+  const found = /(?:^|\+)alt\+(?:shift\+)?(\S)$/i.exec(key || "");
+  if (found === null) return [];
+  return [...documentAll("[accesskey]")]
+    .filter((el) => attr(el, "accesskey").toLowerCase().split(/\s+/).includes(found[1].toLowerCase()))
+    .map((el) => pathTo("access_key", el));
+}

@@ -1,0 +1,143 @@
+// States: true, false, or left out where the state does not apply to such an element.
+
+const FIELD_TYPES = new Set(["email", "search", "tel", "text", "url", "password", "number", "date", "datetime-local",
+  "month", "week", "time", "color", "range"]);
+const READONLY_TYPES = new Set(["email", "search", "tel", "text", "url", "password", "number", "date", "datetime-local",
+  "month", "week", "time"]);
+const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"]);
+const SEEN = { visibilityProperty: true, opacityProperty: true, contentVisibilityAuto: false };
+const inputChecked = getter(HTMLInputElement.prototype, "checked");
+const inputMixed = getter(HTMLInputElement.prototype, "indeterminate");
+const optionSelected = getter(HTMLOptionElement.prototype, "selected");
+const detailsOpen = getter(HTMLDetailsElement.prototype, "open");
+
+const ariaBool = (el, name) => {
+  const value = attr(el, name);
+  return value === "true" ? true : value === "false" ? false : null;
+};
+
+const isField = (el) =>
+  (el instanceof HTMLInputElement && FIELD_TYPES.has(inputType(el))) || el instanceof HTMLTextAreaElement || isEditingHost(el);
+
+function statesOf(el, role) {
+  const states = { visible: isVisible(el), enabled: isEnabled(el), focused: isFocused(el) };
+  const put = (key, value) => {
+    if (value !== null && value !== undefined) states[key] = value;
+  };
+  if (isField(el)) {
+    states.readonly = isReadonly(el);
+    states.editable = !states.readonly;
+    states.secure = isSecure(el);
+  } else if (EDITABLE_ROLES.has(role)) put("readonly", ariaBool(el, "aria-readonly"));
+  put("required", isField(el) || el instanceof HTMLSelectElement ? hasAttr(el, "required") || ariaBool(el, "aria-required") === true : null);
+  if (CHECKABLE.has(role)) checkedStates(el, put);
+  put("expanded", expandedOf(el));
+  put("selected", el instanceof HTMLOptionElement ? optionSelected(el) : ariaBool(el, "aria-selected"));
+  put("pressed", ariaBool(el, "aria-pressed"));
+  return states;
+}
+
+function checkedStates(el, put) {
+  if (el instanceof HTMLInputElement) {
+    put("checked", inputChecked(el));
+    put("indeterminate", inputMixed(el) ? true : null);
+    return;
+  }
+  const value = attr(el, "aria-checked");
+  put("checked", value === "true");
+  put("indeterminate", value === "mixed" ? true : null);
+}
+
+function expandedOf(el) {
+  if (tagOf(el) === "summary" && isSummary(el)) return detailsOpen(parentNode(el));
+  return ariaBool(el, "aria-expanded");
+}
+
+const isReadonly = (el) =>
+  ariaBool(el, "aria-readonly") === true ||
+  (hasAttr(el, "readonly") && (el instanceof HTMLTextAreaElement || (el instanceof HTMLInputElement && READONLY_TYPES.has(inputType(el)))));
+
+function isSecure(el) {
+  if (el instanceof HTMLInputElement && inputType(el) === "password") return true;
+  if (/(^|\s)(current-password|new-password|one-time-code|cc-csc|cc-number)(\s|$)/.test(attr(el, "autocomplete") || "")) return true;
+  return (styleOf(el).webkitTextSecurity || "none") !== "none";
+}
+
+const isFocused = (el) => activeIn(rootOf(el)) === el;
+
+// Something of it can be seen: a box with an area, and no ancestor that hides it. `aria-hidden` hides from screen readers only.
+function isVisible(el) {
+  if (tagOf(el) === "option" || tagOf(el) === "optgroup") {
+    const owner = closest(el, "select");
+    return owner !== null && isVisible(owner) && !hasAttr(el, "hidden");
+  }
+  if (!checkVisibility(el, SEEN)) return false;
+  return hasArea(el);
+}
+
+function hasArea(el) {
+  const box = rectOf(el);
+  if (box.width > 0 && box.height > 0) return true;
+  // An inline link around a floating picture has no area of its own.
+  for (const child of childrenOf(el)) {
+    if (!isElement(child)) continue;
+    const inner = rectOf(child);
+    if (inner.width > 0 && inner.height > 0 && checkVisibility(child, SEEN)) return true;
+  }
+  return false;
+}
+
+// Disabled by HTML (with the first legend's exception), by ARIA on itself or around it, by a custom element's attribute,
+// by being part of a disabled button, by `inert`, or by a modal dialog elsewhere.
+function isEnabled(el) {
+  const control = labelControl(el);
+  if (control !== null && disabledAt(control)) return false;
+  for (let at = el; at !== null; at = parentOf(at)) {
+    if (disabledAt(at, at !== el)) return false;
+  }
+  return !behindModal(el);
+}
+
+function disabledAt(el, around = false) {
+  if (attr(el, "aria-disabled") === "true" || hasAttr(el, "inert")) return true;
+  const tag = tagOf(el);
+  if (tag.includes("-") && hasAttr(el, "disabled") && attr(el, "disabled") !== "false") return true;
+  // A disabled fieldset is not disabling by itself: its controls match :disabled, those in its first legend do not.
+  return tag !== "fieldset" && matches(el, ":disabled") && (!around || tag === "button" || tag === "select" || tag === "optgroup");
+}
+
+function behindModal(el) {
+  const modal = documentQuery(document, "dialog:modal");
+  if (modal === null) return false;
+  for (let at = el; at !== null; at = parentOf(at)) if (tagOf(at) === "dialog" && matches(at, ":modal")) return false;
+  return !isPopoverOpen(el);
+}
+
+const isPopoverOpen = (el) => {
+  const host = closest(el, "[popover]");
+  return host !== null && matches(host, ":popover-open");
+};
+
+// Commands that make sense on the element; whether it is visible or enabled now is another question.
+function actionsOf(el, role) {
+  const actions = [];
+  const fileChooser = el instanceof HTMLInputElement && inputType(el) === "file";
+  if (!fileChooser && !isNativeOption(el)) actions.push("click");
+  if (isField(el)) actions.push("set-value");
+  if (isFocusable(el) || isEditingHost(el)) actions.push("press");
+  return actions;
+}
+
+// A field's value. A secure one is withheld here, before it leaves the page.
+function valueOf(el, role) {
+  if (el instanceof HTMLInputElement) {
+    if (!FIELD_TYPES.has(inputType(el)) || isSecure(el)) return null;
+    return inputValue(el);
+  }
+  if (el instanceof HTMLTextAreaElement) return isSecure(el) ? null : areaValue(el);
+  if (el instanceof HTMLSelectElement) return [...selectedOptions(el)].map((o) => optionText(o)).join(", ");
+  if (isEditingHost(el)) return isSecure(el) ? null : el.innerText;
+  if (role === "slider" || role === "spinbutton" || role === "progressbar" || role === "meter" || role === "scrollbar")
+    return attr(el, "aria-valuetext") ?? attr(el, "aria-valuenow") ?? attr(el, "value");
+  return null;
+}

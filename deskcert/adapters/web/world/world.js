@@ -1,0 +1,15 @@
+// What the adapter calls. Everything goes in and out as JSON text: one string is ten times cheaper than nested objects.
+
+const parsed = new Promise((resolve) => {
+  if (documentState() !== "loading") resolve("parsed");
+  else addEventListener("DOMContentLoaded", () => resolve("parsed"), { once: true, capture: true });
+});
+listen();
+globalThis.deskcert = Object.freeze({
+  walk: (options) => JSON.stringify(walk(JSON.parse(options))),
+  probe: (id, command, key) => JSON.stringify(probe(id, command, key)),
+  perform: (id, request) => JSON.stringify(perform(id, JSON.parse(request))),
+  ready: () => parsed,
+  index: () => String(ownIndex()),
+  window: () => JSON.stringify({ title: documentTitle(), url: documentURL() }),
+});
