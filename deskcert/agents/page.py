@@ -51,9 +51,9 @@ class Page:
         """As `matches`, for reading only: also what has no ref."""
         return tuple(n for n in self.nodes if _is(n, goal))
 
-    def holds(self, when: DoneWhen, context: Sequence[str]) -> Holds:
+    def holds(self, when: DoneWhen) -> Holds:
         """Whether the page shows it. What must be absent is established by a complete page only."""
-        seen = [text for n in self._scope(context) for text in n.texts]
+        seen = [text for n in self._scope(when.context) for text in n.texts]
         absent = Holds.NO if self.complete else Holds.NOT_ESTABLISHED
         if when.no_text is not None and any(_flat(when.no_text) in t for t in seen):
             return Holds.NO
@@ -66,7 +66,7 @@ class Page:
         return Holds.YES if self.complete or when.no_text is None else Holds.NOT_ESTABLISHED
 
     def _scope(self, context: Sequence[str]) -> Iterator[Node]:
-        """The whole page, or the smallest containers that carry the innermost label.
+        """The whole page, or the smallest containers that carry the condition's innermost label.
 
         A container carries a label as its own name, or as a text inside it that makes it the context of its
         controls: never the table or the page around it."""

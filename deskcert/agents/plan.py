@@ -29,8 +29,8 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoneWhen:
-    """What the page shows once the goal is reached; every part that is given must hold. Texts are looked for inside
-    the goal's context, where it has one."""
+    """What the page shows once the goal is reached; every part that is given must hold, inside `context` where
+    that is given, else anywhere."""
 
     text: str | None = None
     no_text: str | None = None
@@ -39,7 +39,7 @@ class DoneWhen:
     """Part of the page's address."""
     role: str | None = None
     name: str | None = None
-    """With `role`: an element that must be there, in `context` if that is given; with `state` and `value`, so."""
+    """With `role`: an element that must be there; with `state` and `value`, in that state, with that value."""
     context: tuple[str, ...] = ()
     state: str | None = None
     value: str | None = None

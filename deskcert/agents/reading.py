@@ -62,8 +62,8 @@ class Reading:
         """Whether the page shows that the goal is reached."""
         when = goal.done_when
         assert when is not None
-        page = self.wait_until(lambda p: p.holds(when, goal.context) is Holds.YES)
-        return page.holds(when, goal.context)
+        page = self.wait_until(lambda p: p.holds(when) is Holds.YES)
+        return page.holds(when)
 
     def read_anew(self, goal: Goal) -> None:
         """Load the page once more and read it. Raises `Halted` unless it shows that the goal is reached."""
@@ -97,7 +97,7 @@ def ending_of(answer: Answer) -> Halted:
 
 def _shows(page: Page, goal: Goal) -> Holds:
     if goal.done_when is not None:
-        return page.holds(goal.done_when, goal.context)
+        return page.holds(goal.done_when)
     if page.named(goal):
         return Holds.YES
     return Holds.NO if page.complete else Holds.NOT_ESTABLISHED

@@ -8,7 +8,8 @@ import pytest
 from scripted_peer import OrdersPage, acted, error, ok, talk
 
 APPROVE = """
-goals: [{act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved"}}]
+goals:
+  - {act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved", context: "Order 2"}}
 claim: done
 """
 

@@ -15,7 +15,8 @@ from deskcert.agents.decisions import Decisions
 from deskcert.agents.registry import REGISTRY
 
 APPROVE = """
-goals: [{act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved"}}]
+goals:
+  - {act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved", context: "Order 2"}}
 claim: done
 """
 DEFECTS = [e for e in REGISTRY.values() if e.decision is not None]

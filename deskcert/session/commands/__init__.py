@@ -1,0 +1,28 @@
+"""The commands of a session, one file a family, and the names that are known but not available yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from deskcert.session.commands import element, observation, page, run
+from deskcert.session.desk import Handler
+from deskcert_schema.vocabulary import Command
+
+__all__ = ["COMMANDS", "NOT_YET", "RESERVED"]
+
+COMMANDS: Final[Mapping[str, Handler]] = MappingProxyType(
+    {c.name.value: c for c in (*observation.COMMANDS, *element.COMMANDS, *page.COMMANDS, *run.COMMANDS)}
+)
+
+NOT_YET: Final = frozenset(c.value for c in Command) - frozenset(COMMANDS)
+"""Names of the contract that this version answers with ACTION_NOT_SUPPORTED."""
+
+RESERVED: Final = frozenset(
+    (
+        *("key-down", "key-up", "mouse-down", "mouse-up", "mouse-move", "mouse-click", "mouse-wheel"),
+        *("list-notifications", "dismiss-notification", "dismiss-all-notifications", "notification-action"),
+    )
+)
+"""Held keys and buttons, raw coordinates, notifications: without an identity there is nothing to certify."""

@@ -1,0 +1,78 @@
+"""`click`, `set-value`, `press`: one element, named by its ref, through the whole pipeline."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deskcert.adapters.base import Action
+from deskcert.guard import outcome
+from deskcert.guard.pipeline import act
+from deskcert.session.answers import Refused
+from deskcert.session.args import Arg, ref, text
+from deskcert.session.commands.acting import COMMON, run_pipeline
+from deskcert.session.desk import Call, Desk, Handler, target_of
+from deskcert.session.snapshots import Saved
+from deskcert_ledger import Secret
+from deskcert_schema.vocabulary import Code, Command
+
+__all__ = ["COMMANDS"]
+
+MAX_VALUE_BYTES: Final = 10_000
+_KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Space"}
+
+
+async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
+    saved = desk.saved(call.values["ref"])
+    action = Action(call.command, value=call.values.get("value"), key=_key(call, saved))
+    newest = desk.state.snapshots.newest
+    timeout_ms = call.values["timeout_ms"]
+    request = outcome.ActRequest(
+        action_no=call.action,
+        action=action,
+        ref=saved.ref,
+        saved=outcome.Saved(saved.node, saved.handle, saved.window),
+        snapshot_seq=saved.snapshot_seq,
+        newest_snapshot_seq=newest.seq if newest is not None else saved.snapshot_seq,
+        policy=desk.policy,
+        gate=desk.state.gate,
+        run_key=desk.key,
+        now_us=desk.now_us(),
+        secret=Secret,
+        repeat_of=call.values["repeat_of"],
+        timeout_ms=desk.options.timeout_ms if timeout_ms is None else timeout_ms,
+        mode=desk.options.mode,
+        prev_commit_us=desk.records.prev_commit_us,
+    )
+    return await run_pipeline(desk, call, act(request))
+
+
+def _key(call: Call, saved: Saved) -> str | None:
+    """Enter and Space have a default action that can be emulated; other keys need trusted input."""
+    asked = call.values.get("key")
+    if asked is None:
+        return None
+    known = _KEYS.get(asked.casefold())
+    if known is None:
+        raise Refused(
+            Code.ACTION_NOT_SUPPORTED,
+            f"press takes Enter or Space in this version, not {asked[:40]!r}",
+            phase="parse",
+            suggestion="use set-value for text, and click for everything that a click does",
+            target=target_of(saved),
+            snapshot_seq=saved.snapshot_seq,
+        )
+    return known
+
+
+_REF: Final = Arg("ref", ref, required=True)
+
+COMMANDS: Final = (
+    Handler(Command.CLICK, (_REF, *COMMON), _on_element, acting=True),
+    Handler(
+        Command.SET_VALUE,
+        (_REF, Arg("value", text(MAX_VALUE_BYTES), required=True), *COMMON),
+        _on_element,
+        acting=True,
+    ),
+    Handler(Command.PRESS, (_REF, Arg("key", text(64, empty=False), required=True), *COMMON), _on_element, acting=True),
+)
