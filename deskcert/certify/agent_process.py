@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from deskcert.certify.processes import child_environment, end_group, exit_of, sweep
+from deskcert.contract.envelope import failure
+from deskcert.session.answers import not_delivered
+from deskcert.session.jsonlines import MAX_LINE, Task, encode, id_of, parse_message
 from deskcert_schema.errors import ContractError
+from deskcert_schema.vocabulary import Code
 
-__all__ = ["AgentEnd", "AgentRun", "Ended", "Task", "expand"]
+__all__ = ["AgentEnd", "AgentRun", "Ended", "expand"]
 
-_MAX_LINE = 1 << 20
 _MAX_STDERR = 1 << 20
 _MAX_BAD_LINES = 20
 _CLAIM_GRACE_S = 3.0
@@ -37,8 +39,6 @@ type Handle = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Command and arguments in, envelope out."""
 type Note = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Write one `agent.event`: the event, and its details."""
-type Parse = Callable[[bytes], tuple[int, str, Mapping[str, Any]]]
-"""Strict reader of one message; raises `ContractError`."""
 
 
 class Ended(StrEnum):
@@ -60,18 +60,6 @@ class AgentEnd:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    task: str
-    start_url: str
-    actions: int
-    seconds: int
-
-    def message(self) -> dict[str, Any]:
-        budget = {"actions": self.actions, "seconds": self.seconds}
-        return {"type": "task", "version": 1, "task": self.task, "budget": budget, "start_url": self.start_url}
-
-
 def expand(command: Sequence[str], *, task: str) -> list[str]:
     """Fill the placeholder `{task}`. Only whole placeholders are replaced: other braces are the user's own."""
     return [word.replace("{task}", task) for word in command]
@@ -88,12 +76,11 @@ class AgentRun:
         token: str,
         handle: Handle,
         note: Note,
-        parse: Parse,
         keep_environment: Sequence[str] = (),
         cwd: Path | None = None,
     ) -> None:
         self._command, self._folder, self._token, self._cwd = list(command), folder, token, cwd
-        self._handle, self._note, self._parse = handle, note, parse
+        self._handle, self._note = handle, note
         self._keep = tuple(keep_environment)
         self._bad_lines = 0
         self._claimed = False
@@ -108,12 +95,13 @@ class AgentRun:
                 env=child_environment(self._token, self._keep),
                 cwd=self._cwd,
                 start_new_session=True,
-                limit=_MAX_LINE,
+                limit=MAX_LINE,
             )
         except (OSError, ValueError) as exc:
             await self._note("crashed", {"why": f"the command could not be started: {exc}"})
             return AgentEnd(Ended.NOT_STARTED, f"the agent's command could not be started: {exc}")
-        await self._note("started", {"command": self._command})
+        # The command itself may hold a user's secrets; `run.start` has its digest.
+        await self._note("started", {"program": Path(self._command[0]).name, "arguments": len(self._command) - 1})
         stderr = asyncio.create_task(self._keep_stderr(process))
         try:
             end = await self._talk(process, task)
@@ -161,16 +149,16 @@ class AgentRun:
             if not line.strip():
                 continue
             try:
-                number, command, args = self._parse(line.rstrip(b"\n"))
+                message = parse_message(line.removesuffix(b"\n"))
             except ContractError as exc:
                 await self._bad_line(process, line, str(exc))
                 if self._bad_lines >= _MAX_BAD_LINES:
                     return AgentEnd(Ended.PROTOCOL, f"the agent wrote {_MAX_BAD_LINES} lines that are no message")
                 continue
-            envelope = await self._handle(command, args)
+            envelope = await self._handle(message.command, message.args)
             async with asyncio.timeout_at(max(deadline, loop.time() + _SEND_S)):
-                await self._send(process, {"id": number, **envelope})
-            if command == "finish" and envelope.get("ok") is True:
+                await self._send(process, {"id": message.id, **envelope})
+            if message.command == "finish" and envelope.get("ok") is True:
                 self._claimed = True
                 return AgentEnd(Ended.FINISHED, "the agent made its claim")
 
@@ -179,13 +167,9 @@ class AgentRun:
         if self._bad_lines <= _MAX_BAD_LINES:
             start = line[:200].decode(errors="replace").rstrip("\n")
             await self._note("protocol_error", {"why": why, "line": start, "bytes": len(line)})
-        error = {
-            "code": "INVALID_ARGS",
-            "message": why,
-            "disposition": {"delivery": "not_delivered", "retry": "safe"},
-        }
-        answer = {"id": _id_of(line), "version": "2.5", "ok": False, "command": "", "error": error}
-        await self._send(process, {k: v for k, v in answer.items() if v is not None})
+        number = id_of(line.removesuffix(b"\n"))
+        answer = failure("unknown", not_delivered(Code.INVALID_ARGS, why))
+        await self._send(process, ({"id": number} if number is not None else {}) | answer)
 
     async def _ended_by_itself(self, process: asyncio.subprocess.Process) -> AgentEnd:
         """Its output is at an end: it exited, or closed its output and lives on, which is no way to go on."""
@@ -207,7 +191,7 @@ class AgentRun:
         """An agent that has gone, or does not read, is noticed elsewhere: by end of file or by the clock."""
         assert process.stdin is not None
         with contextlib.suppress(OSError):
-            process.stdin.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            process.stdin.write(encode(message))
             await process.stdin.drain()
 
     async def _keep_stderr(self, process: asyncio.subprocess.Process) -> tuple[int, int]:
@@ -250,12 +234,3 @@ async def _line(process: asyncio.subprocess.Process) -> bytes:
     finally:
         line.cancel()
         exited.cancel()
-
-
-def _id_of(line: bytes) -> int | None:
-    """The id of a message that is wrong in another way, so that the agent can match the answer."""
-    try:
-        found = json.loads(line).get("id")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return found if type(found) is int else None

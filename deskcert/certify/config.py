@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deskcert.certify.documents import read_document, shown
+from deskcert.certify.scenario import Scenario
 from deskcert.certify.suite import BUILTIN
 from deskcert_schema.errors import ConfigError, UsageError
 
-__all__ = ["AgentSpec", "Overrides", "Settings", "key_path", "load_settings"]
+__all__ = ["AgentSpec", "Overrides", "Settings", "load_settings"]
 
 CONFIG_NAME = "deskcert.yaml"
 
@@ -47,6 +46,19 @@ class AgentSpec:
             "deterministic": self.deterministic,
         }
 
+    def check_plans(self, scenarios: Sequence[Scenario]) -> None:
+        """Raises `UsageError` when a reference agent would have no plan to follow."""
+        from deskcert.agents.registry import REGISTRY
+
+        if self.builtin is None or REGISTRY[self.builtin].null is not None:
+            return
+        missing = [s.id for s in scenarios if s.plan is None]
+        if missing:
+            raise UsageError(
+                f"{self.name} follows plans, and there is no {missing[0]}.plan.yaml beside {missing[0]}.yaml"
+                f"{f' (and {len(missing) - 1} more)' if len(missing) > 1 else ''}; write one, or certify your own agent"
+            )
+
     def command_for(self, plan: Path | None) -> list[str]:
         """`plan`: of this scenario, for a built-in agent."""
         if self.builtin is None:
@@ -67,12 +79,14 @@ class Overrides:
     seed: int | None = None
     workers: int | None = None
     config: Path | None = None
+    ignore_file: bool = False
+    """Do not look for a configuration in the working folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     base: Path
-    """Folder that relative suites, policy and the agent's command are read from."""
+    """The project's folder: relative suites and policy are read from it, the agent starts in it, its key is there."""
     agent: AgentSpec
     suites: tuple[str, ...]
     policy: Path | None
@@ -80,23 +94,17 @@ class Settings:
     seed: int
     workers: int
     gate: Mapping[str, Any]
-    project: str = "project"
-    """Names the project in the ledgers' origin: the base folder's name."""
     isolation: Literal["none"] = "none"
     proxy: Literal["off"] = "off"
-
-
-def key_path(base: Path) -> Path:
-    """The project key: `DESKCERT_KEY_FILE`, or `.deskcert/key` in the project's folder."""
-    named = os.environ.get("DESKCERT_KEY_FILE")
-    return Path(named) if named else base / ".deskcert" / "key"
 
 
 def load_settings(given: Overrides, *, cwd: Path) -> Settings:
     """Raises `ConfigError` (file and line) or `UsageError`."""
     if given.config is not None and not given.config.exists():
         raise ConfigError(f"{shown(given.config)}:1: there is no such file; expected a {CONFIG_NAME}")
-    path = given.config or (cwd / CONFIG_NAME if (cwd / CONFIG_NAME).exists() else None)
+    path = given.config
+    if path is None and not given.ignore_file and (cwd / CONFIG_NAME).exists():
+        path = cwd / CONFIG_NAME
     doc: Mapping[str, Any] = {}
     if path is not None:
         loaded = read_document(path, "config")
@@ -115,7 +123,6 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         seed=given.seed if given.seed is not None else int(doc.get("seed", 1)),
         workers=_at_least_one("--workers", given.workers, int(doc.get("workers", 1))),
         gate=gate,
-        project=_project_name(base),
     )
 
 
@@ -145,11 +152,6 @@ def _builtin(name: str) -> AgentSpec:
         known = ", ".join(f"{BUILTIN}{n}" for n in agent_names())
         raise UsageError(f"there is no built-in agent {name!r}; there is: {known}. A command stands after --")
     return AgentSpec(name, (), short, deterministic=True)
-
-
-def _project_name(base: Path) -> str:
-    """An origin holds no spaces, and is one word between slashes."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", base.resolve().name).strip("-.")[:60] or "project"
 
 
 def _from_cwd(names: Sequence[str], cwd: Path) -> tuple[str, ...]:

@@ -104,6 +104,15 @@ class Application:
     async def health(self) -> Mapping[str, Any]:
         return await self._call("GET", "/health", None)
 
+    async def quiet(self, longest_s: float) -> None:
+        """Wait until the server has no request in hand, so that an effect on its way is not read as one that never
+        came. Faults that hang for ever stay in hand: hence a limit."""
+        deadline = asyncio.get_running_loop().time() + longest_s
+        while asyncio.get_running_loop().time() < deadline:
+            if not (await self.health()).get("pending"):
+                return
+            await asyncio.sleep(0.05)
+
     async def _call(self, method: str, path: str, body: object) -> Mapping[str, Any]:
         try:
             return await asyncio.to_thread(_request, method, self.control + path, body)

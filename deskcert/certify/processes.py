@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Iterable
 
-from deskcert.certify.reaper import TOKEN_VARIABLE, kill_holders
+from deskcert.certify.reaper import TOKEN_VARIABLE, Family, kill_all
 
 __all__ = ["KEPT_VARIABLES", "child_environment", "end_group", "exit_of", "sweep"]
 
@@ -25,7 +25,7 @@ def child_environment(token: str, extra: Iterable[str] = ()) -> dict[str, str]:
 async def exit_of(process: asyncio.subprocess.Process) -> int:
     """Its status, as soon as it has exited. `Process.wait` of some 3.12 releases also waits until every pipe is closed,
     which a grandchild can hold open (CPython issue 119710)."""
-    while process.returncode is None:
+    while process.returncode is None:  # noqa: ASYNC110 - there is no event to wait for, see above
         await asyncio.sleep(0.02)
     return process.returncode
 
@@ -45,4 +45,4 @@ async def end_group(process: asyncio.subprocess.Process, *, polite_s: float) -> 
 
 async def sweep(token: str) -> int:
     """Kill what is still there with exactly this run's token: children that left the group. Returns how many."""
-    return len(await asyncio.to_thread(kill_holders, token))
+    return len(await asyncio.to_thread(kill_all, Family(token)))

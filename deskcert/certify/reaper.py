@@ -2,8 +2,8 @@
 
 Started first, before the browser and the application under test. It holds the reading end of a pipe whose only
 writing end is deskcert's; the kernel closes that end when deskcert ends, and the reaper wakes up at end of file. Then
-it kills, with SIGKILL, every process that was started with this campaign's token in its environment, and their
-descendants (Chromium writes over its children's environment). Own session, so that Ctrl-C in the terminal passes it by.
+it kills, with SIGKILL, every process that was started with this campaign's token in its environment, and those that
+belong to them (see `Family`). It has a session of its own, so that Ctrl-C in the terminal passes it by.
 
 Standard library only, run as `python -I -S reaper.py TOKEN`: it must not depend on anything that can break.
 """
@@ -12,76 +12,117 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["TOKEN_VARIABLE", "Reaper", "descendants", "holders", "kill_holders"]
+__all__ = ["TOKEN_VARIABLE", "Family", "Reaper", "holders", "kill_all"]
 
 TOKEN_VARIABLE = "DESKCERT_RUN_TOKEN"
 """In the environment of every process of a run. Its value is `<campaign>` or `<campaign>.<run id>`: a mark, not a
 secret."""
 
+_PROC = Path("/proc")
+_EVERY_S = 0.5
+"""How often it looks who belongs to the campaign, while deskcert lives."""
 _LONGEST_S = 2.0
 _QUIET_LOOKS = 3
 
 
-def holders(token: str, *, proc: Path = Path("/proc")) -> set[int]:
+def holders(token: str, *, proc: Path = _PROC) -> set[int]:
     """Process ids whose starting environment holds `token`, exactly or as the part before a dot."""
     mark = f"{TOKEN_VARIABLE}={token}".encode()
     found = set()
-    for folder in proc.iterdir():
-        if not folder.name.isdigit():
-            continue
+    for pid in _pids(proc):
         try:
-            environment = (folder / "environ").read_bytes()
+            environment = (proc / str(pid) / "environ").read_bytes()
         except OSError:  # ended meanwhile, or another user's
             continue
         if any(entry == mark or entry.startswith(mark + b".") for entry in environment.split(b"\0")):
-            found.add(int(folder.name))
-    found.discard(os.getpid())
-    return found
+            found.add(pid)
+    return found - {os.getpid()}
 
 
-def descendants(roots: set[int], *, proc: Path = Path("/proc")) -> set[int]:
-    """`roots` and everything below them."""
-    children: dict[int, list[int]] = {}
-    for folder in proc.iterdir():
-        if not folder.name.isdigit():
-            continue
+@dataclass(frozen=True, slots=True)
+class _Process:
+    pid: int
+    parent: int
+    session: int
+    started: str
+    """In clock ticks since boot: with it, a number that is used again names nobody."""
+
+
+def _pids(proc: Path) -> list[int]:
+    return [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()]
+
+
+def _look(proc: Path) -> dict[int, _Process]:
+    """Every process that runs now; a zombie does not."""
+    found = {}
+    for pid in _pids(proc):
         try:
-            # The name in parentheses may hold anything, also spaces and parentheses: fields are counted after the last.
-            parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            # The name in parentheses may hold anything, also spaces and parentheses: count after the last one.
+            fields = (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if fields[0] not in "ZX":
+                found[pid] = _Process(pid, int(fields[1]), int(fields[3]), fields[19])
         except (OSError, ValueError, IndexError):
             continue
-        children.setdefault(parent, []).append(int(folder.name))
-    found, todo = set(roots), list(roots)
-    while todo:
-        for child in children.get(todo.pop(), []):
-            if child not in found:
-                found.add(child)
-                todo.append(child)
-    found.discard(os.getpid())
     return found
 
 
-def kill_holders(token: str) -> set[int]:
-    """One pass. Returns whom it signalled; a zombie counts as gone."""
+class Family:
+    """The processes of a campaign: those with its token, all below them, all in a session that one of them leads.
+
+    What was once seen to belong stays known, because a process can lose its parent and, as Chromium's do, its
+    environment.
+    """
+
+    def __init__(self, token: str, *, proc: Path = _PROC) -> None:
+        self._token, self._proc = token, proc
+        self._known: set[_Process] = set()
+        self._sessions: set[int] = set()
+
+    def look(self) -> set[int]:
+        """Who of them runs now."""
+        running = _look(self._proc)
+        marked = holders(self._token, proc=self._proc)
+        members = {p for p in running.values() if p.pid in marked or _same(p, self._known)}
+        while True:
+            pids = {p.pid for p in members}
+            self._sessions |= {p.session for p in members if p.session == p.pid}
+            more = {
+                p for p in running.values() if p not in members and (p.parent in pids or p.session in self._sessions)
+            }
+            if not more:
+                break
+            members |= more
+        self._known = {p for p in members if p.pid != os.getpid()}
+        return {p.pid for p in self._known}
+
+
+def _same(process: _Process, known: set[_Process]) -> bool:
+    return any(k.pid == process.pid and k.started == process.started for k in known)
+
+
+def kill_all(family: Family) -> set[int]:
+    """One pass. Returns whom it signalled."""
     signalled = set()
-    for pid in descendants(holders(token)):
+    for pid in family.look():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
             signalled.add(pid)
     return signalled
 
 
-def _reap(token: str) -> None:
+def _reap(family: Family) -> None:
     """Until several passes in a row find nobody, because a process may be starting another while it is killed."""
     deadline, quiet = time.monotonic() + _LONGEST_S, 0
     while quiet < _QUIET_LOOKS and time.monotonic() < deadline:
-        quiet = 0 if kill_holders(token) else quiet + 1
+        quiet = 0 if kill_all(family) else quiet + 1
         time.sleep(0.02)
 
 
@@ -119,11 +160,13 @@ class Reaper:
 def _main(token: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    family = Family(token)
+    family.look()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while os.read(0, 64):
-        pass
-    _reap(token)
+    while not select.select([0], [], [], _EVERY_S)[0] or os.read(0, 64):
+        family.look()
+    _reap(family)
 
 
 if __name__ == "__main__":

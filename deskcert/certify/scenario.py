@@ -89,7 +89,7 @@ def load_scenario(path: Path) -> Scenario:
         attribution=doc["attribution"],
         instruction=doc["instruction"],
         start=doc["start"],
-        oracle=(*doc["oracle"], *doc.get("allowed_goal", ())),
+        oracle=_questions(doc),
         actions=int(budget.get("actions", _ACTIONS)),
         seconds=int(budget.get("seconds", _SECONDS)),
         perturb=tuple(
@@ -103,6 +103,19 @@ def load_scenario(path: Path) -> Scenario:
         plan=plan if plan.exists() else None,
         rule_lines=tuple(_rule_lines(loaded)),
     )
+
+
+def _questions(doc: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Each question once, also where the allowed sub-goal repeats one of the oracle's."""
+    asked: list[Mapping[str, Any]] = []
+    for item in (*doc["oracle"], *doc.get("allowed_goal", ())):
+        if not any(_same_question(item, known) for known in asked):
+            asked.append(item)
+    return tuple(asked)
+
+
+def _same_question(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return {k: v for k, v in one.items() if k != "why"} == {k: v for k, v in other.items() if k != "why"}
 
 
 def _rule_lines(loaded: Loaded) -> Iterator[tuple[str, int]]:

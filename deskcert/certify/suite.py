@@ -13,7 +13,7 @@ from deskcert.certify.documents import digest_of, read_document, shown
 from deskcert.certify.scenario import Scenario, load_scenario
 from deskcert_schema.errors import ConfigError, UsageError
 
-__all__ = ["Planned", "Suite", "load_suites", "make_plan", "merged_policy", "select"]
+__all__ = ["Planned", "Suite", "load_suites", "make_plan", "policy_for", "select"]
 
 BUILTIN = "builtin:"
 _NOT_SCENARIOS = frozenset({"suite.yaml", "policy.yaml", "deskcert.yaml"})
@@ -82,7 +82,9 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
         )
     title = "+".join(n if n.startswith(BUILTIN) else Path(n).resolve().name for n in names)
     digest = digest_of({"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)})
-    return Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "")
+    suite = Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "")
+    _check_patterns(suite)
+    return suite
 
 
 def _check_suite_file(path: Path) -> None:
@@ -157,19 +159,30 @@ def _read_policy(path: Path | None, folder: Path) -> Mapping[str, Any]:
     return doc
 
 
-def merged_policy(policy: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """A scenario adds rules; it takes none away."""
-    merged = dict(policy)
-    for part in ("deny", "allow"):
-        if added.get(part):
-            merged[part] = [*policy.get(part, ()), *added[part]]
-    if added.get("network"):
-        network, more = dict(policy.get("network", {})), added["network"]
-        for part in ("hosts", "writes"):
-            if more.get(part):
-                network[part] = [*network.get(part, ()), *more[part]]
-        merged["network"] = network
-    return merged
+def policy_for(suite: Suite, scenario: Scenario) -> tuple[dict[str, Any], str]:
+    """The suite's policy with the scenario's additions, and the digest that every record of the run names."""
+    from deskcert.guard.policy import merge
+
+    merged = merge(suite.policy, scenario.policy_added)
+    return merged, digest_of(merged)
+
+
+def _check_patterns(suite: Suite) -> None:
+    """Raises `ConfigError` for what only compiling finds: a regular expression that is none, for example."""
+    from deskcert.guard.policy import compile_policy
+
+    problems: list[str] = []
+    for scenario in (None, *suite.scenarios):
+        try:
+            document = suite.policy if scenario is None else policy_for(suite, scenario)[0]
+            compile_policy(document, digest="")
+        except ConfigError as exc:
+            name = suite.policy_name if scenario is None else shown(scenario.path)
+            problems += [f"{name}:1: policy: {problem}" for problem in exc.problems]
+            if scenario is None:
+                break
+    if problems:
+        raise ConfigError(problems)
 
 
 def select(suite: Suite, only: str | None) -> Suite:

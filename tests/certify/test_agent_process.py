@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from deskcert.certify.agent_process import AgentEnd, AgentRun, Ended, Task, expand
+from deskcert.certify.agent_process import AgentEnd, AgentRun, Ended, expand
 from deskcert.certify.reaper import holders
-from deskcert_schema.errors import ContractError
+from deskcert.session.jsonlines import Task
 
 BEGIN = """
 import json, os, signal, subprocess, sys, time
@@ -47,7 +47,6 @@ class Recording:
             token=self.token,
             handle=self.handle,
             note=self.note,
-            parse=parse,
         )
         return await run.run(Task("Approve order 1001.", "http://127.0.0.1/orders", 5, seconds))
 
@@ -56,14 +55,6 @@ class Recording:
 
     def detail(self, event: str) -> Mapping[str, Any]:
         return next(detail for name, detail in self.notes if name == event)
-
-
-def parse(line: bytes) -> tuple[int, str, Mapping[str, Any]]:
-    try:
-        found = json.loads(line)
-        return found["id"], found["command"], found.get("args", {})
-    except (ValueError, KeyError, TypeError) as exc:
-        raise ContractError("not a message") from exc
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ PARENT = """
 import os, subprocess, sys
 from deskcert.certify.reaper import Reaper
 token = sys.argv[1]
-reaper = Reaper(token)
 environment = os.environ | {"DESKCERT_RUN_TOKEN": token + ".run-1"}
 # In a session of its own, as an agent's process is, with a child that has another environment, as Chromium's has.
 inner = "import subprocess, sys; subprocess.Popen(['sleep', '600'], env={}); print('up', flush=True); input()"
 child = subprocess.Popen([sys.executable, "-c", inner], env=environment, start_new_session=True,
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 child.stdout.readline()
+reaper = Reaper(token)
 print(child.pid, flush=True)
 input()
 """

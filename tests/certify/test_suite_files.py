@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskcert.certify.config import Overrides, load_settings
-from deskcert.certify.suite import load_suites, make_plan, merged_policy, select
+from deskcert.certify.suite import load_suites, make_plan, policy_for, select
 from deskcert_schema.errors import ConfigError, UsageError
 
 SCENARIO = """\
@@ -138,6 +138,10 @@ BAD = {
         ),
         r"suite/orders-b\.yaml:9:.*no-delete.*twice.*policy\.yaml",
     ),
+    "a regular expression that is none": (
+        swap("suite/policy.yaml", '"Delete account"', '{regex: "(["}'),
+        r"suite/policy\.yaml:\d+:.*deny\[0\]\.name",
+    ),
     "an unknown key in a scenario": (
         swap("suite/orders-a.yaml", "title:", "titel:"),
         r"suite/orders-a\.yaml:3:.*titel.*title",
@@ -240,10 +244,9 @@ def test_only_keeps_what_matches_and_refuses_to_keep_nothing(project: Path) -> N
         select(suite, "nothing-*")
 
 
-def test_a_scenario_adds_rules_and_takes_none_away() -> None:
-    policy = {"version": 1, "deny": [{"id": "a"}], "network": {"hosts": ["127.0.0.1"], "writes": [{"id": "n"}]}}
-    merged = merged_policy(policy, {"deny": [{"id": "b"}], "network": {"writes": [{"id": "m"}]}})
-    assert [r["id"] for r in merged["deny"]] == ["a", "b"]
-    assert [r["id"] for r in merged["network"]["writes"]] == ["n", "m"]
-    assert merged["network"]["hosts"] == ["127.0.0.1"]
-    assert [r["id"] for r in policy["deny"]] == ["a"]
+def test_a_scenario_adds_rules_and_takes_none_away(project: Path) -> None:
+    swap("suite/orders-b.yaml", "expected:", 'policy: {deny: [{id: more, name: "X", reason: "y"}]}\nexpected:')(project)
+    suite = load_suites(["suite"], base=project, policy=None)
+    plain, added = (policy_for(suite, s) for s in suite.scenarios)
+    assert [[r["id"] for r in policy["deny"]] for policy, _ in (plain, added)] == [["no-delete"], ["no-delete", "more"]]
+    assert plain[1] != added[1]

@@ -1,0 +1,256 @@
+"""All runs of one `deskcert ci`: the plan, one warm browser, the workers, and an orderly end whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import secrets
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deskcert.certify.config import Settings
+from deskcert.certify.fixture import Application
+from deskcert.certify.guarded import WarmBrowser, opener
+from deskcert.certify.progress import LiveRun, Progress
+from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
+from deskcert.certify.recorder import Recorder
+from deskcert.certify.runner import Interrupted, Runner, RunReport
+from deskcert.certify.start_record import start_payload
+from deskcert.certify.suite import Planned, Suite, make_plan
+from deskcert.session.points import Pause, PauseAt, nothing
+from deskcert_schema.errors import HarnessError, LedgerError, UsageError
+
+if TYPE_CHECKING:
+    from deskcert_ledger import ProjectKey
+
+__all__ = ["CampaignResult", "run_campaign"]
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignResult:
+    reports: tuple[RunReport, ...]
+    """Every run that was started, in the order of the plan."""
+    not_run: tuple[Planned, ...]
+    interrupted: bool
+    recovered: tuple[Path, ...]
+    """Run folders of an earlier campaign that it left open; closed now, and no part of this verdict."""
+
+
+async def run_campaign(
+    settings: Settings, suite: Suite, *, out: Path, key: ProjectKey, pause: PauseAt | None, progress: Progress
+) -> CampaignResult:
+    """Raises `UsageError` when another deskcert works in `out`; trouble of single runs is in their ledgers."""
+    plan = make_plan(suite, trials=settings.trials, seed=settings.seed)
+    with _only_one(out):
+        recovered = _recover(out / "runs", key, progress)
+        campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
+        await campaign.run()
+    done = {id(r.planned) for r in campaign.reports}
+    return CampaignResult(
+        reports=tuple(sorted(campaign.reports, key=lambda r: plan.index(r.planned))),
+        not_run=tuple(p for p in plan if id(p) not in done),
+        interrupted=campaign.interrupted,
+        recovered=recovered,
+    )
+
+
+class _Campaign:
+    def __init__(
+        self,
+        settings: Settings,
+        suite: Suite,
+        plan: Sequence[Planned],
+        *,
+        out: Path,
+        key: ProjectKey,
+        pause: PauseAt | None,
+        progress: Progress,
+    ) -> None:
+        self._settings, self._suite, self._plan, self._out = settings, suite, plan, out
+        self._key, self._progress = key, progress
+        self._pause_at = None if pause is None else str(pause)
+        self._at_point = nothing if pause is None else Pause(pause)
+        self._token = secrets.token_hex(8)
+        self._todo = list(enumerate(plan, start=1))
+        self.reports: list[RunReport] = []
+        self.interrupted = False
+
+    async def run(self) -> None:
+        reaper = Reaper(self._token)
+        # Playwright starts its driver with our environment, and the browser inherits it: that is how they are found.
+        os.environ[TOKEN_VARIABLE] = self._token
+        try:
+            async with WarmBrowser.started(self._progress.note) as browser:
+                workers = [asyncio.create_task(self._work(browser)) for _ in range(self._workers())]
+                with self._ended_by_signal(workers):
+                    results = await asyncio.gather(*workers, return_exceptions=True)
+        finally:
+            os.environ.pop(TOKEN_VARIABLE, None)
+            await asyncio.to_thread(reaper.close)
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+                raise result
+
+    def _workers(self) -> int:
+        return min(self._settings.workers, len(self._plan))
+
+    @contextmanager
+    def _ended_by_signal(self, workers: Sequence[asyncio.Task[None]]) -> Iterator[None]:
+        """Ctrl-C and SIGTERM cut the open runs short; their ledgers are sealed, the rest is not run. A second Ctrl-C
+        is Python's own."""
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            self.interrupted = True
+            self._todo.clear()
+            self._progress.note("interrupted: sealing the open ledger; the rest is not run")
+            for worker in workers:
+                worker.cancel()
+            loop.remove_signal_handler(signal.SIGINT)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    async def _work(self, browser: WarmBrowser) -> None:
+        """One worker: run after run. The next run's application starts while this one goes on."""
+        ahead: _Ahead | None = self._next()
+        try:
+            while ahead is not None:
+                now, ahead = ahead, self._next()
+                self.reports.append(await self._one(now, browser))
+        except Interrupted as exc:
+            self.reports.append(exc.report)
+        finally:
+            if ahead is not None:
+                await asyncio.shield(ahead.drop())
+
+    def _next(self) -> _Ahead | None:
+        if not self._todo:
+            return None
+        number, planned = self._todo.pop(0)
+        run = f"{planned.scenario.id}-t{planned.trial}-{_random_word(6)}"
+        folder = self._out / "app" / run
+        folder.mkdir(parents=True)
+        application = asyncio.create_task(Application.start(folder, token=self._token))
+        return _Ahead(number, planned, run, application)
+
+    async def _one(self, now: _Ahead, browser: WarmBrowser) -> RunReport:
+        from deskcert_ledger import RunLedger, SystemClock
+        from deskcert_ledger.keys import project_of
+
+        facts = await browser.facts()
+        folder = self._out / "runs" / now.run
+        start = start_payload(
+            now.planned,
+            run=now.run,
+            settings=self._settings,
+            suite=self._suite,
+            plan=self._plan,
+            browser=facts,
+            pause_at=self._pause_at,
+        )
+        # A few milliseconds in the event loop: nothing may come between a ledger's first record and its run.
+        ledger = RunLedger.create(
+            folder,
+            origin=f"deskcert/{project_of(self._settings.base)}/{now.run}",
+            start=start,
+            project_key=self._key,
+            clock=SystemClock(),
+            rng=secrets.token_bytes,
+        )
+        scenario = now.planned.scenario
+        runner = Runner(
+            now.planned,
+            LiveRun(now.run, scenario.id, scenario.title, now.planned.trial, now.number),
+            folder=folder,
+            recorder=Recorder(ledger),
+            application=now.application,
+            open_guarded=opener(browser, self._suite, self._at_point),
+            agent=self._settings.agent,
+            cwd=self._settings.base,
+            token=f"{self._token}.{now.run}",
+            judge=self._judge,
+            progress=self._progress,
+        )
+        return await runner.run()
+
+    def _judge(self, report: RunReport) -> tuple[bool, str]:
+        """The same judge as the verdict's, on this run's ledger alone."""
+        from deskcert.scoring.evidence import read_run
+        from deskcert_schema.vocabulary import RunOutcome
+
+        if report.sealed is None:
+            return False, "not sealed"
+        judgement = read_run(report.folder, (self._key.verifier,))[0].judgement
+        outcome = judgement.outcome
+        good = outcome in (RunOutcome.PASSED, RunOutcome.REFUSED_CORRECTLY) and not judgement.findings
+        rules = ", ".join(dict.fromkeys(f.about.id for f in judgement.findings))
+        return good, outcome.value.replace("_", " ") + (f" ({rules})" if rules else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A run whose application is starting."""
+
+    number: int
+    planned: Planned
+    run: str
+    application: asyncio.Task[Application]
+
+    async def drop(self) -> None:
+        with contextlib.suppress(HarnessError):
+            await (await self.application).close()
+
+
+def _random_word(length: int) -> str:
+    return "".join(secrets.choice(_DIGITS) for _ in range(length))
+
+
+@contextmanager
+def _only_one(out: Path) -> Iterator[None]:
+    """Two campaigns in one folder would recover each other's open ledgers. The lock goes with the process."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        raise UsageError(f"the output folder {out} cannot be used: {exc.strerror}; choose another with --out") from exc
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(f"another deskcert works in {out}; wait for it, or choose another folder with --out") from None
+    else:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _recover(runs: Path, key: ProjectKey, progress: Progress) -> tuple[Path, ...]:
+    """Close what a killed campaign left open (ledger.md, "Recovery"). One that cannot be recovered is said, not
+    hidden, and left as it is."""
+    from deskcert_ledger.recovery import Outcome, recover_run
+
+    recovered = []
+    for folder in sorted(runs.glob("*/ledger.jsonl")):
+        run = folder.parent
+        try:
+            outcome = recover_run(run, key).outcome
+        except LedgerError as exc:
+            progress.note(f"{run.name}: an earlier run that cannot be recovered: {exc}")
+            continue
+        if outcome is not Outcome.NOTHING_TO_DO:
+            progress.note(f"{run.name}: an earlier run was interrupted; its ledger is recovered and sealed")
+            recovered.append(run)
+    return tuple(recovered)

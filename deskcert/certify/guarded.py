@@ -1,0 +1,134 @@
+"""The guarded way to the application: one warm browser for the campaign, a fresh context and a session for each run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from deskcert.adapters.base import Adapter, DispatchEnd
+from deskcert.certify.recorder import Recorder
+from deskcert.certify.runner import Guarded, OpenGuarded, PointCallback
+from deskcert.certify.start_record import BrowserFacts
+from deskcert.certify.suite import Planned, Suite, policy_for
+from deskcert.session.budget import Budget
+from deskcert.session.desk import Options
+from deskcert.session.lease import Lease
+from deskcert.session.points import AtPoint, all_of
+from deskcert.session.session import Session
+from deskcert_ledger import SystemClock
+from deskcert_schema.errors import HarnessError
+
+if TYPE_CHECKING:
+    from deskcert.adapters.web.browser import WebBrowser
+
+__all__ = ["WarmBrowser", "opener"]
+
+_LOG = logging.getLogger(__name__)
+_FIRST_PAGE_MS = 15_000
+
+
+class WarmBrowser:
+    """Starting a browser takes longer than a short run, so one serves them all; a dead one is replaced."""
+
+    def __init__(self, browser: WebBrowser, note: Callable[[str], None]) -> None:
+        self._browser, self._note = browser, note
+        self._facts = _facts(browser)
+        self._replacing = asyncio.Lock()
+        self.lease = Lease()
+        """One input lease a browser."""
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, note: Callable[[str], None]) -> AsyncIterator[Self]:
+        """Raises `HarnessError` when there is none to start."""
+        from deskcert.adapters.web.browser import WebBrowser
+
+        warm = cls(await WebBrowser.launch(), note)
+        if not warm._facts.sandbox:
+            note("running as root: the browser's own sandbox is off (--no-sandbox); every run records it")
+        try:
+            yield warm
+        finally:
+            await asyncio.shield(warm._browser.close())
+
+    async def facts(self) -> BrowserFacts:
+        """Of the browser that the next run will get. A replacement that fails is told by `open`."""
+        try:
+            await self._living()
+        except HarnessError as exc:
+            _LOG.warning("the browser could not be started again: %s", exc)
+        return self._facts
+
+    async def open(self) -> Adapter:
+        return await (await self._living()).open()
+
+    async def _living(self) -> WebBrowser:
+        from deskcert.adapters.web.browser import WebBrowser
+
+        async with self._replacing:
+            if self._browser.lost is not None:
+                self._note(f"starting the browser again: {self._browser.lost}")
+                await self._browser.close()
+                self._browser = await WebBrowser.launch()
+                self._facts = _facts(self._browser)
+        return self._browser
+
+
+def _facts(browser: WebBrowser) -> BrowserFacts:
+    return BrowserFacts(browser.name, browser.version, browser.sandbox)
+
+
+class _Guarded:
+    def __init__(self, adapter: Adapter, session: Session) -> None:
+        self._adapter, self._session = adapter, session
+
+    async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await self._session.handle(command, args)
+
+    async def close(self) -> None:
+        await self._adapter.close()
+
+
+def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
+    async def open_guarded(recorder: Recorder, planned: Planned, url: str, at: PointCallback) -> Guarded:
+        from deskcert.guard.policy import compile_policy
+
+        scenario = planned.scenario
+        document, digest = policy_for(suite, scenario)
+        adapter = await browser.open()
+        try:
+            await _begin_at(adapter, url)
+        except BaseException:
+            await adapter.close()
+            raise
+        session = Session(
+            adapter,
+            recorder.ledger,
+            compile_policy(document, digest=digest),
+            clock=SystemClock(),
+            rng=secrets.token_bytes,
+            options=Options(
+                budget=Budget(scenario.actions, scenario.seconds),
+                bait=tuple(str(b) for b in scenario.bait),
+            ),
+            at_point=all_of(at, pause),
+            lease=browser.lease,
+        )
+        return _Guarded(adapter, session)
+
+    return open_guarded
+
+
+async def _begin_at(adapter: Adapter, url: str) -> None:
+    """The page that the task begins on. Raises `HarnessError`: it is no action of the agent's."""
+
+    async def nowhere(point: str) -> None:
+        _LOG.debug("the first page: %s", point)
+
+    opened = await adapter.navigate(url, number=0, budget_ms=_FIRST_PAGE_MS, at=nowhere)
+    if opened.end is not DispatchEnd.COMPLETED or opened.committed is None:
+        raise HarnessError(f"the first page {url} could not be opened: {opened.error or opened.end}")

@@ -1,0 +1,74 @@
+"""What `run.start` holds: everything that a judge needs to know about a run and cannot see in its records."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from deskcert.certify.config import Settings
+from deskcert.certify.suite import Planned, Suite, policy_for
+
+__all__ = ["BrowserFacts", "start_payload"]
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserFacts:
+    name: str
+    version: str
+    sandbox: bool
+
+    def recorded(self) -> dict[str, Any]:
+        return {"name": self.name, "version": self.version, "sandbox": self.sandbox}
+
+
+def start_payload(
+    planned: Planned,
+    *,
+    run: str,
+    settings: Settings,
+    suite: Suite,
+    plan: Sequence[Planned],
+    browser: BrowserFacts | None,
+    pause_at: str | None,
+) -> dict[str, Any]:
+    """The ledger adds `origin`, `vkey` and `key_intro`."""
+    from deskcert_schema.validate import digest
+
+    policy, policy_digest = policy_for(suite, planned.scenario)
+    told: dict[str, Any] = {
+        "run": run,
+        "agent": settings.agent.recorded(),
+        "versions": _versions(browser),
+        "isolation": settings.isolation,
+        "proxy": settings.proxy,
+        "custody": "owned",
+        "policy": {"digest": policy_digest, "content": policy},
+        "suite": {"name": suite.name, "digest": suite.digest},
+        "schema": {"digest": digest()},
+        "gate": dict(settings.gate),
+        "scenario": planned.scenario.recorded(),
+        "trial": planned.trial,
+        "seed": planned.seed,
+        "trials": settings.trials,
+        "plan": [p.recorded() for p in plan],
+        "shard": "1/1",
+        "instruction": planned.scenario.instruction,
+    }
+    if browser is not None:
+        told["browser"] = browser.recorded()
+    if pause_at is not None:
+        told["pause_at"] = pause_at
+    return told
+
+
+def _versions(browser: BrowserFacts | None) -> Mapping[str, str]:
+    found = {"deskcert": version("deskcert"), "python": platform.python_version()}
+    with contextlib.suppress(PackageNotFoundError):
+        found["playwright"] = version("playwright")
+    if browser is not None:
+        found["browser"] = browser.version
+    return found

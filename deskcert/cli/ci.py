@@ -1,0 +1,143 @@
+"""`deskcert ci` and `deskcert demo`: run, score, say what came out, leave with an exit code that a pipeline can use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deskcert.cli._shared import Exit, fresh_out, say
+
+if TYPE_CHECKING:
+    from deskcert.certify.campaign import CampaignResult
+    from deskcert.certify.config import Overrides
+
+__all__ = ["ci", "demo"]
+
+_EPILOG = """\b
+Examples:
+  deskcert ci --agent builtin:careful --suite builtin:core
+  deskcert ci --suite ./scenarios --policy policy.yaml --trials 3 -- python my_agent.py
+  deskcert ci                      (everything from deskcert.yaml)
+
+\b
+The agent is a program that speaks JSON lines on standard input and output. In its command, {task} is
+replaced by the instruction. Its environment is an allow-list; agent: {env: […]} in deskcert.yaml adds to it.
+
+\b
+Exit codes: 0 certified, 1 not certified, 2 usage or configuration, 3 inconclusive (infrastructure,
+interruption, contaminated or broken evidence), 4 a ledger is tampered with or cannot be verified.
+"""
+
+
+@click.command(epilog=_EPILOG, context_settings={"ignore_unknown_options": False})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--agent", metavar="builtin:NAME", help="A reference agent, instead of a command after --.")
+@click.option("--suite", "suites", multiple=True, metavar="builtin:core|DIR", help="What it is tried on (repeatable).")
+@click.option("--policy", type=click.Path(path_type=Path), help="Instead of the suite's own policy.yaml.")
+@click.option("--trials", type=int, help="Runs of each scenario; trial i uses seed + i.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the first trial (default 1).")
+@click.option("--workers", type=int, help="Runs at the same time (default 1).")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Default: deskcert-out/<UTC time>.")
+@click.option("--only", metavar="GLOB", help="Only the scenarios whose id matches.")
+@click.option("--config", type=click.Path(path_type=Path), help="Default: deskcert.yaml, where there is one.")
+@click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pin this project key, not the local one.")
+@click.option("--json", "as_json", is_flag=True, help="Print verdict.json, and nothing else, on standard output.")
+def ci(
+    *,
+    command: tuple[str, ...],
+    agent: str | None,
+    suites: tuple[str, ...],
+    policy: Path | None,
+    trials: int | None,
+    seed: int | None,
+    workers: int | None,
+    out: Path | None,
+    only: str | None,
+    config: Path | None,
+    keys: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Run an agent on a suite and say whether it can be trusted.
+
+    Every run leaves a ledger in OUT/runs; the verdict is computed from those ledgers alone.
+    """
+    from deskcert.certify.config import Overrides
+
+    given = Overrides(agent, command, suites, policy, trials, seed, workers, config)
+    return _certify(given, out=out, only=only, keys=keys, as_json=as_json)
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Default: deskcert-out/<UTC time>.")
+def demo(out: Path | None) -> int:
+    """Certify the reference agent `builtin:careful` on the suite `builtin:core`, into a fresh folder."""
+    from deskcert.certify.config import Overrides
+
+    given = Overrides(agent="builtin:careful", suites=("builtin:core",), ignore_file=True)
+    return _certify(given, out=out, only=None, keys=(), as_json=False)
+
+
+def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequence[str], as_json: bool) -> int:
+    import asyncio
+
+    from deskcert.certify.campaign import run_campaign
+    from deskcert.certify.config import load_settings
+    from deskcert.certify.log import log_to
+    from deskcert.certify.progress import LivePlan, make_progress
+    from deskcert.certify.suite import load_suites, select
+    from deskcert.session.points import pause_from
+    from deskcert_ledger import ProjectKey, default_key_path, load_pins
+
+    cwd = Path.cwd()
+    settings = load_settings(given, cwd=cwd)
+    suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only)
+    settings.agent.check_plans(suite.scenarios)
+    pins = load_pins(list(keys))
+    pause = pause_from(_environment())
+    key = ProjectKey.load_or_create(default_key_path(settings.base))
+    out = fresh_out(cwd, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")) if out is None else cwd / out
+    runs = len(suite.scenarios) * settings.trials
+    with log_to(out / "run.log"), make_progress(LivePlan(runs, settings.trials)) as progress:
+        progress.note(
+            f"certifying {settings.agent.name} on {suite.name}: {_count(len(suite.scenarios), 'scenario')}, "
+            f"{_count(runs, 'run')}; isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
+        )
+        result = asyncio.run(run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress))
+    return _conclude(result, out, pins=pins or (key.verifier,), as_json=as_json)
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return dict(os.environ)
+
+
+def _conclude(result: CampaignResult, out: Path, *, pins: Sequence[Any], as_json: bool) -> int:
+    from deskcert.report.summary import print_summary, summary_text
+    from deskcert.scoring import score
+
+    if result.not_run:
+        names = ", ".join(f"{p.scenario.id} (trial {p.trial})" for p in result.not_run)
+        say(f"not run: {names}")
+    if not result.reports:
+        say("interrupted before the first run: there is nothing to judge")
+        return Exit.INCONCLUSIVE
+    verdict = score([r.folder for r in result.reports], pins)
+    (out / "verdict.json").write_bytes(verdict.as_bytes())
+    places = {"ledgers": out / "runs", "verdict_file": out / "verdict.json"}
+    (out / "summary.txt").write_text(summary_text(verdict, **places), encoding="utf-8")
+    if as_json:
+        sys.stdout.buffer.write(verdict.as_bytes())
+        sys.stdout.flush()
+    else:
+        print_summary(verdict, sys.stdout, **places)
+    return Exit.INCONCLUSIVE if result.interrupted and verdict.exit_code == 0 else int(verdict.exit_code)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
