@@ -1,0 +1,194 @@
+"""The retry gate: "unsafe to retry" is enforced, not only said.
+
+An action is recognised by its *fingerprint*: what it would do, where, with which value; no node, document generation or
+snapshot id. So time-out, reload, new snapshot, submit is still the repeat that it is. Source: guard.md.
+
+| the last attempt with this fingerprint | passes when |
+| --- | --- |
+| none, or not delivered | always |
+| ok and delivered, no dialog left open, every request answered | a snapshot newer than its result was taken |
+| anything else | the same, and the agent names the attempt (`repeat_of`) |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from deskcert.adapters.base import Action, RequestSeen
+from deskcert.contract.evidence import Evidence, Field, Known
+from deskcert.guard.names import FORMS
+from deskcert.guard.rules import key_of, role_of
+from deskcert_schema.disposition import RETRY_OF, Delivery, Retry
+
+__all__ = [
+    "Attempt",
+    "GateDecision",
+    "GateState",
+    "decide",
+    "fingerprint",
+    "is_unanswered",
+    "navigation_fingerprint",
+    "value_mac",
+]
+
+GATE_RULE: Final = "retry-gate"
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The last attempt with one fingerprint that may have reached the application."""
+
+    seq: int
+    """Of its intent: what `repeat_of` names."""
+    result_seq: int | None
+    delivery: Delivery
+    ok: bool
+    pending_dialog: bool = False
+
+    @property
+    def settled(self) -> bool:
+        return self.ok and RETRY_OF[self.delivery] is Retry.UNSAFE and not self.pending_dialog
+
+    def as_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"seq": self.seq, "delivery": self.delivery.value, "ok": self.ok}
+        if self.result_seq is not None:
+            out["result_seq"] = self.result_seq
+        return out | ({"pending_dialog": True} if self.pending_dialog else {})
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Attempt:
+        delivery = Delivery(raw["delivery"])
+        return cls(raw["seq"], raw.get("result_seq"), delivery, raw["ok"], raw.get("pending_dialog", False))
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """What a run has attempted so far. Frozen: `after` gives the next state."""
+
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+
+    def after(self, fingerprint: str, attempt: Attempt) -> GateState:
+        """An attempt that reached nothing changes nothing: what was delivered before it still was."""
+        if attempt.delivery is Delivery.NOT_DELIVERED:
+            return self
+        return GateState({**self.attempts, fingerprint: attempt})
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecision:
+    passes: bool
+    fingerprint: str
+    previous: Attempt | None
+    unanswered: bool
+    newer_snapshot: bool
+    repeat_of: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "verdict": "pass" if self.passes else "refuse",
+            "unanswered": self.unanswered,
+            "newer_snapshot": self.newer_snapshot,
+        }
+        if self.previous is not None:
+            out["previous"] = self.previous.as_json()
+        return out | ({"repeat_of": self.repeat_of} if self.repeat_of is not None else {})
+
+
+def decide(
+    fingerprint: str, previous: Attempt | None, *, unanswered: bool, newest_snapshot: int, repeat_of: int | None
+) -> GateDecision:
+    """`newest_snapshot`: sequence number of the newest observation; `unanswered` speaks of the previous attempt."""
+    newer = previous is not None and newest_snapshot > max(previous.seq, previous.result_seq or 0)
+    return GateDecision(
+        passes=judge(previous, unanswered=unanswered, newer_snapshot=newer, repeat_of=repeat_of),
+        fingerprint=fingerprint,
+        previous=previous,
+        unanswered=unanswered,
+        newer_snapshot=newer,
+        repeat_of=repeat_of,
+    )
+
+
+def judge(previous: Attempt | None, *, unanswered: bool, newer_snapshot: bool, repeat_of: int | None) -> bool:
+    """The table above. Replay asks this with the recorded facts."""
+    if previous is None or previous.delivery is Delivery.NOT_DELIVERED:
+        return True
+    if previous.settled and not unanswered:
+        return newer_snapshot
+    named = repeat_of is not None and repeat_of in (previous.seq, previous.result_seq)
+    return newer_snapshot and named
+
+
+def is_unanswered(requests: Iterable[RequestSeen]) -> bool:
+    """A request still pending, or a write whose answer was lost: what it did is not known."""
+    return any(r.state == "pending" or (r.state == "failed" and r.method not in _SAFE_METHODS) for r in requests)
+
+
+def value_mac(key: bytes, value: str) -> str:
+    """Tells equal values of one run from different ones, and nothing more: the key is the run's and never written."""
+    return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def fingerprint(action: Action, evidence: Evidence, mac: str | None) -> str:
+    """Hex SHA-256 over the parts; `mac` is `value_mac` of the typed value."""
+    return _digest(
+        {
+            "action": _verb(action, evidence),
+            "role": role_of(evidence.role),
+            "name": _looks(evidence.names.accessible, evidence.names.text),
+            "context": [[kind, FORMS["deep"](label)] for kind, label in evidence.context],
+            "destination": _destination(evidence),
+            "window": _origin_and_path(evidence.url),
+            "value": mac,
+        }
+    )
+
+
+def navigation_fingerprint(url: str) -> str:
+    return _digest({"action": "navigate", "url": url.split("#", 1)[0]})
+
+
+def _verb(action: Action, evidence: Evidence) -> str:
+    """Enter on a button is the click that it stands for; in a field it is a key of its own."""
+    if action.key is None:
+        return action.command
+    key = key_of(action.key)
+    activates = key in ("enter", "space") and evidence.states.get("editable") != Known(True)
+    return "click" if activates else f"{action.command} {key}"
+
+
+def _looks(*names: Field[str]) -> str | None:
+    for name in names:
+        if isinstance(name, Known) and name.value.strip():
+            return FORMS["deep"](name.value)
+    return None
+
+
+def _destination(evidence: Evidence) -> list[str | None] | None:
+    found = evidence.destination
+    if not isinstance(found, Known):
+        return None
+    to = found.value
+    form = _origin_and_path(to.form_action) if to.form_action is not None else None
+    return [(to.form_method or "").upper() or None, form, to.link.split("#", 1)[0] if to.link is not None else None]
+
+
+def _origin_and_path(url: str) -> str:
+    """Without query and fragment, which carry tokens and positions that differ between two loads of one page."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.split("#", 1)[0].split("?", 1)[0]
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def _digest(parts: Mapping[str, Any]) -> str:
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
