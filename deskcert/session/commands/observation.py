@@ -29,9 +29,7 @@ async def _snapshot(desk: Desk, call: Call) -> dict[str, Any]:
     try:
         raw = await desk.adapter.observe(options)
     except AdapterError as exc:
-        raise Refused(
-            Code.APP_UNRESPONSIVE, f"the page could not be read: {exc}", phase="resolve", kind=_KIND_INCOMPLETE
-        ) from exc
+        raise _not_observed(exc) from exc
     nodes, count = numbered(raw.nodes)
     made = snapshot_id(desk.rng(6))
     payload = observation_payload(made, raw, nodes, dict(wanted), desk.options.bait)
@@ -45,7 +43,10 @@ async def _snapshot(desk: Desk, call: Call) -> dict[str, Any]:
     return success(Command.SNAPSHOT, _data(snapshot, shown, raw.reasons), ledger=LedgerPlace(receipt.seq))
 
 
-_KIND_INCOMPLETE: Final = DetailKind.OBSERVATION_INCOMPLETE
+def _not_observed(exc: AdapterError) -> Refused:
+    kind = DetailKind(exc.kind) if exc.kind in set(DetailKind) else DetailKind.OBSERVATION_INCOMPLETE
+    code = Code.ACTION_FAILED if kind is DetailKind.PENDING_DIALOG else Code.APP_UNRESPONSIVE
+    return Refused(code, f"the page could not be read: {exc}", phase="resolve", kind=kind)
 
 
 def _data(snapshot: Snapshot, shown: Display, reasons: tuple[str, ...]) -> dict[str, Any]:
