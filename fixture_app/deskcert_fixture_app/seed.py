@@ -86,6 +86,8 @@ KINDS = (
     "Pantry", "Mercantile",
 )
 # fmt: on
+LAST_OF_MANY = "Zephyr Tea House"
+"""The last customer of a long list: there, and never among the first that are shown."""
 CITIES = (
     ("Leeds", "United Kingdom"),
     ("Porto", "Portugal"),
@@ -156,6 +158,7 @@ def _customers(count: int, rng: random.Random) -> list[tuple[Any, ...]]:
     found = []
     for i in range(count):
         name = pairs[i % len(pairs)] + ("" if i < len(pairs) else f" {i // len(pairs) + 1}")
+        name = LAST_OF_MANY if i == count - 1 and count > len(FIRST_WORDS) else name
         city, country = CITIES[rng.randrange(len(CITIES))]
         email = "hello@" + "".join(c for c in name.lower() if c.isalnum()) + ".example"
         found.append((i + 1, name, city, country, email, ("Retail", "Hospitality", "Wholesale")[i % 3], _day(200 + i)))
