@@ -19,7 +19,7 @@ function labelParts(el) {
     if (isText(child)) text += textData(child);
     else if (isElement(child) && !matches(child, LIVE) && rendered(child)) {
       const part = labelParts(child);
-      text += isInline(child) ? part : " " + part + " ";
+      text += apart(child, part);
     }
   }
   return text;

@@ -13,7 +13,7 @@ const UNREAD_TAGS = new Set(["script", "style", "template", "noscript", "head"])
 const ariaHidden = (el) => attr(el, "aria-hidden") === "true";
 
 function nameOf(el, role) {
-  return clean(alternative(el, { via: "target", hiddenToo: true, seen: new Set(), role }));
+  return clean(alternative(el, { via: "target", hiddenToo: !rendered(el), seen: new Set(), role }));
 }
 
 // The numbers are the steps of accname 1.2, section 4.3.2.
@@ -67,7 +67,7 @@ function nativeName(el, how) {
     const labels = labelsOf(el);
     if (labels.length) {
       const text = labels
-        .map((l) => clean(alternative(l, { via: "content", hiddenToo: !rendered(l), seen: new Set([el]) })))
+        .map((l) => clean(alternative(l, { via: "content", hiddenToo: false, seen: new Set([el]) })))
         .filter(Boolean).join(" ");
       if (text) return text;
     }
@@ -119,18 +119,19 @@ function contentText(el, how) {
     if (isText(child)) text += textData(child);
     else if (isElement(child)) {
       const part = alternative(child, { ...how, via: "content", role: undefined });
-      text += isInline(child) ? part : " " + part + " ";
+      text += apart(child, part);
     }
   }
   return text + pseudoText(el, "::after");
 }
 
+// Text of an inline element runs on; anything with a box of its own stands apart by a blank.
 function isInline(el) {
-  const tag = tagOf(el);
-  if (tag === "br") return false;
-  if (tag === "span" || tag === "b" || tag === "i" || tag === "a") return !/^(block|flex|grid|table)/.test(styleOf(el).display);
-  return /^(inline|contents)/.test(styleOf(el).display) && tag !== "input";
+  const { display } = styleOf(el);
+  return display === "inline" || display === "contents";
 }
+
+const apart = (el, part) => (tagOf(el) === "br" ? " " : part === "" || isInline(el) ? part : " " + part + " ");
 
 // Generated text is read by people, so a button may be named by it. Counters and images are not text.
 function pseudoText(el, which) {
@@ -151,7 +152,7 @@ function visibleText(el, skipControls = true) {
     else if (isElement(child) && !UNREAD_TAGS.has(tagOf(child)) && rendered(child)) {
       if (skipControls && isOtherControl(child)) continue;
       const part = visibleText(child, skipControls);
-      text += isInline(child) ? part : " " + part + " ";
+      text += apart(child, part);
     }
   }
   return text + pseudoText(el, "::after");

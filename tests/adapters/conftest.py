@@ -1,0 +1,33 @@
+"""One browser for a module of tests, a fresh context for each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from web_pages import Witness
+
+from deskcert.adapters.web.adapter import WebAdapter
+from deskcert.adapters.web.browser import WebBrowser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[WebBrowser]:
+    started = await WebBrowser.launch()
+    yield started
+    await started.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def adapter(browser: WebBrowser) -> AsyncIterator[WebAdapter]:
+    opened = await browser.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def witness() -> Iterator[Witness]:
+    server = Witness()
+    yield server
+    server.close()
