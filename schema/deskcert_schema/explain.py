@@ -159,7 +159,7 @@ def _wanted(error: SchemaError) -> str:
         case "maxLength":
             return f"at most {value} characters"
         case "format":
-            return "a regular expression that can be read"
+            return "a regular expression that can be read, with modest repeat counts"
         case "pattern":
             return f"a text of the form {value}"
         case _:

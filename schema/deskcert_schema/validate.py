@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -19,6 +18,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
 from deskcert_schema.errors import ConfigError, ContractError
+from deskcert_schema.patterns import is_readable
 from deskcert_schema.problems import Path, Positions, Problem, path_text
 from deskcert_schema.rules import broken_rules
 from deskcert_schema.strict_yaml import MAX_BYTES, Loaded, load
@@ -136,24 +136,11 @@ def _validator(name: str) -> Validator:
     schema(whole)  # for its error
     strict = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     formats = FormatChecker(formats=())
-    formats.checks("regex", raises=Exception)(_readable_regex)
+    formats.checks("regex")(is_readable)
     made = validators.extend(Draft202012Validator, type_checker=strict)  # type: ignore[no-untyped-call]
     reference = _URN + whole + (f"#{part}" if part else "")
     validator: Validator = made({"$ref": reference}, registry=_registry(), format_checker=formats)
     return validator
-
-
-def _readable_regex(value: object) -> bool:
-    """With the engine that will run it where that is installed; it knows more than the standard library's."""
-    if not isinstance(value, str):
-        return True
-    try:
-        import regex
-    except ImportError:
-        re.compile(value)
-    else:
-        regex.compile(value)
-    return True
 
 
 def _read(path: FilePath, shown: str) -> str:
