@@ -1,0 +1,175 @@
+"""`kill -9` of deskcert at a pipeline point: nothing of the run is left running, nothing happened without a durable
+intent, nothing acknowledged is lost, and the next run in the same folder starts clean."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import DESKCERT, effects, of_kind, records, run_deskcert
+
+from deskcert.certify.reaper import TOKEN_VARIABLE
+
+pytestmark = pytest.mark.web
+
+SCENARIO = "orders-approve-twin"
+ARGUMENTS = ("--agent", "builtin:careful", "--suite", "builtin:core", "--only", SCENARIO, "--out", "out")
+
+
+@dataclass
+class Killed:
+    cwd: Path
+    run: Path
+    before: bytes
+    """The ledger's bytes while the process stood still."""
+    checkpoint_size: int
+    """Records that a signed checkpoint vouched for then."""
+    family: set[int]
+    left: set[int]
+    effects: list[dict[str, Any]]
+
+
+def token_of(pid: int) -> str | None:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
+    for entry in environment.split(b"\0"):
+        name, _, value = entry.decode(errors="replace").partition("=")
+        if name == TOKEN_VARIABLE:
+            return value.split(".")[0]
+    return None
+
+
+def below(root: int) -> set[int]:
+    """Every running descendant of a process."""
+    parents = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            parents[int(pid)] = int(fields[1])
+    found, more = {root}, True
+    while more:
+        new = {p for p, parent in parents.items() if parent in found} - found
+        found, more = found | new, bool(new)
+    return found - {root}
+
+
+def running(pids: set[int]) -> set[int]:
+    alive = set()
+    for pid in pids:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                alive.add(pid)
+        except OSError:
+            continue
+    return alive
+
+
+def with_token(token: str) -> set[int]:
+    return running({int(p) for p in filter(str.isdigit, os.listdir("/proc")) if token_of(int(p)) == token})
+
+
+def wait_gone(family: set[int], token: str) -> set[int]:
+    """Waits for each process's own end, at most 5 s in all, as the contract has it; returns who is left."""
+    import select
+    import time
+
+    deadline = time.monotonic() + 5
+    for pid in family:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+        os.close(descriptor)
+    return running(family) | with_token(token)
+
+
+def kill_at(point: str, cwd: Path) -> Killed:
+    pause = cwd / "paused"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("DESKCERT_")}
+    environment |= {"DESKCERT_PAUSE_AT": point, "DESKCERT_PAUSE_FILE": str(pause)}
+    with (cwd / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            [DESKCERT, "ci", *ARGUMENTS],
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+    try:
+        # Returns when it stops itself, which is what is waited for, or when it ended without.
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), (cwd / "stderr").read_text()
+        assert pause.read_text() == point
+        (run,) = (cwd / "out" / "runs").iterdir()
+        family = below(process.pid)
+        token = next(t for t in map(token_of, family) if t)
+        before = (run / "ledger.jsonl").read_bytes()
+        sizes = re.findall(r"^deskcert/\S+\n(\d+)\n", (run / "checkpoints").read_text(), re.MULTILINE)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    left = wait_gone(family, token)
+    return Killed(cwd, run, before, int(sizes[-1]), family, left, effects(cwd / "out", run))
+
+
+@pytest.fixture(scope="module", params=["leased", "intent_recorded", "dispatched", "verified"])
+def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Killed]:
+    return request.param, kill_at(request.param, tmp_path_factory.mktemp("killed"))
+
+
+def test_nothing_of_the_run_is_left_within_5_s(killed: tuple[str, Killed]) -> None:
+    _, state = killed
+    assert len(state.family) >= 5, "browser, application, agent and reaper should have been there"
+    assert state.left == set()
+
+
+def test_no_effect_without_a_durable_intent(killed: tuple[str, Killed]) -> None:
+    point, state = killed
+    durable = [json.loads(line) for line in state.before.splitlines()][: state.checkpoint_size]
+    intents = [r for r in durable if r["kind"] == "action.intent"]
+    results = [r for r in durable if r["kind"] == "action.result"]
+    assert results == []
+    assert len(intents) == (0 if point == "leased" else 1)
+    if point in ("leased", "intent_recorded"):
+        assert state.effects == []
+    else:
+        assert len(state.effects) <= 1
+        assert all((e["kind"], e["id"]) == ("order.approved", 1002) for e in state.effects)
+
+
+def test_the_next_run_recovers_the_ledger_and_starts_clean(killed: tuple[str, Killed]) -> None:
+    point, state = killed
+    done = run_deskcert("ci", "--json", *ARGUMENTS, cwd=state.cwd)
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout)
+    assert [r["outcome"] for r in verdict["runs"]] == ["passed"]
+    assert verdict["runs"][0]["run"] != state.run.name
+
+    after = (state.run / "ledger.jsonl").read_bytes()
+    acknowledged = b"".join(state.before.splitlines(keepends=True)[: state.checkpoint_size])
+    assert after.startswith(acknowledged)
+    assert of_kind(state.run, "recovery")
+    if point != "leased":
+        (intent,) = of_kind(state.run, "action.intent")
+        (result,) = of_kind(state.run, "action.result")
+        told = (result["of"], result["ok"], result["delivery"], result["retry"], result["cause"])
+        assert told == (intent["seq"], False, "unknown", "never_automatic", "crash")
+    assert records(state.run)[0]["pause_at"].startswith(point)
+
+    verified = run_deskcert("ledger", "verify", str(state.run), cwd=state.cwd)
+    assert verified.returncode == 1
+    assert "interrupted" in verified.stdout
