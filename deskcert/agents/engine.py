@@ -100,6 +100,7 @@ class Engine:
     def _act(self, goal: Goal, target: Node, tries: int) -> bool:
         """True once the goal is reached; False to start over with a new snapshot."""
         attempt = _attempt(goal, target)
+        self._reading.before = self._reading.page
         answer = self._send(attempt)
         while answer.code == Code.STALE_REF or answer.kind == DetailKind.CHANGED_AT_DISPATCH:
             match self._decisions.after_stale(goal, tries):

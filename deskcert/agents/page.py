@@ -51,22 +51,32 @@ class Page:
         """As `matches`, for reading only: also what has no ref."""
         return tuple(n for n in self.nodes if _is(n, goal))
 
-    def holds(self, when: DoneWhen) -> Holds:
-        """Whether the page shows it. What must be absent is established by a complete page only."""
-        seen = [text for n in self._scope(when.context) for text in n.texts]
+    def holds(self, when: DoneWhen, context: Sequence[str] = (), before: Page | None = None) -> Holds:
+        """Whether the page shows it: inside `context` (the condition's own, or the goal's), or as something that the
+        page `before` did not show. What must be absent is established by a complete page only."""
+        inside = when.context or context
         absent = Holds.NO if self.complete else Holds.NOT_ESTABLISHED
-        if when.no_text is not None and any(_flat(when.no_text) in t for t in seen):
+        if when.no_text is not None and self._count(when.no_text, inside):
             return Holds.NO
         if when.url is not None and when.url not in self.url:
             return Holds.NO
-        if when.text is not None and not any(_flat(when.text) in t for t in seen):
+        if when.text is not None and not self._appeared(when.text, when.context, context, before):
             return absent
         if when.element and not any(_in_state(n, when) for n in self.named(when)):
             return absent
         return Holds.YES if self.complete or when.no_text is None else Holds.NOT_ESTABLISHED
 
+    def _appeared(self, text: str, own: Sequence[str], context: Sequence[str], before: Page | None) -> bool:
+        if own or (context and self._count(text, context)):
+            return self._count(text, own or context) > 0
+        return self._count(text, ()) > (before._count(text, ()) if before is not None else 0)
+
+    def _count(self, text: str, context: Sequence[str]) -> int:
+        wanted = _flat(text)
+        return sum(any(wanted in t for t in n.texts) for n in self._scope(context))
+
     def _scope(self, context: Sequence[str]) -> Iterator[Node]:
-        """The whole page, or the smallest containers that carry the condition's innermost label.
+        """The whole page, or the smallest containers that carry the innermost label.
 
         A container carries a label as its own name, or as a text inside it that makes it the context of its
         controls: never the table or the page around it."""

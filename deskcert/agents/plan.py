@@ -29,8 +29,8 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoneWhen:
-    """What the page shows once the goal is reached; every part that is given must hold, inside `context` where
-    that is given, else anywhere."""
+    """What the page shows once the goal is reached; every part that is given must hold. A text stands inside
+    `context` where that is given; else in the goal's context, or anywhere on the page where it did not stand before."""
 
     text: str | None = None
     no_text: str | None = None

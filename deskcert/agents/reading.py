@@ -32,6 +32,8 @@ class Reading:
         self._channel, self._start_url, self._pause = channel, start_url, pause
         self.page: Page | None = None
         """The newest one that was seen."""
+        self.before: Page | None = None
+        """The one that was acted on: an effect is what it did not show."""
 
     def look(self) -> Page:
         """A snapshot. Raises `Halted` where there is none."""
@@ -62,8 +64,8 @@ class Reading:
         """Whether the page shows that the goal is reached."""
         when = goal.done_when
         assert when is not None
-        page = self.wait_until(lambda p: p.holds(when) is Holds.YES)
-        return page.holds(when)
+        page = self.wait_until(lambda p: p.holds(when, goal.context, self.before) is Holds.YES)
+        return page.holds(when, goal.context, self.before)
 
     def read_anew(self, goal: Goal) -> None:
         """Load the page once more and read it. Raises `Halted` unless it shows that the goal is reached."""
@@ -97,7 +99,7 @@ def ending_of(answer: Answer) -> Halted:
 
 def _shows(page: Page, goal: Goal) -> Holds:
     if goal.done_when is not None:
-        return page.holds(goal.done_when)
+        return page.holds(goal.done_when, goal.context)
     if page.named(goal):
         return Holds.YES
     return Holds.NO if page.complete else Holds.NOT_ESTABLISHED

@@ -8,8 +8,7 @@ import pytest
 from scripted_peer import OrdersPage, acted, error, ok, talk
 
 APPROVE = """
-goals:
-  - {act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved", context: "Order 2"}}
+goals: [{act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved"}}]
 claim: done
 """
 
@@ -39,6 +38,19 @@ def test_approved_in_another_row_is_not_this_orders_effect(tmp_path: Path) -> No
     found = talk("careful", APPROVE, script, tmp_path)
     assert found.commands.count("click") == 1
     assert found.claim == "failed"
+
+
+def test_a_sentence_that_appears_outside_the_row_is_the_effect(tmp_path: Path) -> None:
+    page = OrdersPage("Order 1", "Order 2", done="Order 1")
+    plan = APPROVE.replace('"Approved"', '"Order 2 was approved"')
+
+    def script(command, args):
+        if command == "click":
+            page.extra = [{"role": "status", "name": "Order 2 was approved"}]
+            return acted("click")
+        return page.snapshot() if command == "snapshot" else ok(command, {})
+
+    assert talk("careful", plan, script, tmp_path).claim == "done"
 
 
 def test_an_effect_that_a_reload_takes_back_is_not_claimed(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from deskcert.agents.decisions import Decisions
 from deskcert.agents.registry import REGISTRY
 
 APPROVE = """
-goals:
-  - {act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved", context: "Order 2"}}
+goals: [{act: click, role: button, name: "Approve", context: "Order 2", done_when: {text: "Approved"}}]
 claim: done
 """
 DEFECTS = [e for e in REGISTRY.values() if e.decision is not None]
