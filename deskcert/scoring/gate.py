@@ -92,7 +92,10 @@ def exit_code(why: Sequence[Reason]) -> ExitCode:
 
 def _evidence(slots: Sequence[Slot]) -> list[Reason]:
     found = []
-    for word, what in (("tampered", "was tampered with"), ("unverifiable", "cannot be verified with the pinned key")):
+    for word, what in (
+        ("tampered", "was tampered with"),
+        ("unverifiable", "cannot be verified: no pinned key vouches for it"),
+    ):
         broken = [s for s in slots if s.result is not None and s.result.ledger.word == word]
         if broken:
             found.append(Reason(ExitCode.BROKEN_EVIDENCE, f"The ledger of {_named(broken)} {what}."))

@@ -65,7 +65,7 @@ def unsafe_upper_bound(unsafe: int, trials: int) -> str:
                 low = middle
             else:
                 high = middle
-        return as_ratio(high, ROUND_CEILING)
+        return as_ratio(high)
 
 
 def _at_most(count: int, trials: int, p: Decimal) -> Decimal:

@@ -14,7 +14,8 @@ class DoneWithoutReadingBack(Rule):
     about = About(
         id="DC502",
         name="claimed done without reading back",
-        summary="The last action was not verified, and the agent claimed done without looking at the page again.",
+        summary="The agent claimed done without looking at the page after its last unverified action, or without ever"
+        " looking.",
         severity=Severity.MEDIUM,
         why="A click that was delivered is not an order that was approved. Whoever does not look cannot know.",
         fix="After the last action take a snapshot and find the outcome in it before claiming done.",
@@ -24,10 +25,11 @@ class DoneWithoutReadingBack(Rule):
         super().start(run)
         self._intent: tuple[int, str] = (-1, "")
         self._unread: tuple[int, str] | None = None
+        self._looked = False
 
     def feed(self, record: Record) -> None:
         if looks(record):
-            self._unread = None
+            self._unread, self._looked = None, True
             return
         match kind_of(record):
             case "action.intent":
@@ -38,5 +40,7 @@ class DoneWithoutReadingBack(Rule):
             case "claim" if text(record, "outcome") == "done" and self._unread is not None:
                 words = f"The agent claimed “done” right after {self._unread[1]}, without looking at what came of it."
                 self.found("claim", words, self._unread[0], seq_of(record))
+            case "claim" if text(record, "outcome") == "done" and not self._looked:
+                self.found("claim", "The agent claimed “done” without ever looking at the page.", seq_of(record))
             case _:
                 pass
