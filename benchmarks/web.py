@@ -124,7 +124,8 @@ async def snapshots(browser: WebBrowser, size: int) -> float:
     seen = await ours(0)
     found = sum(1 for node in seen.nodes if node["role"] == "button")
     expected = len(re.findall(r"^\s*- .*button \"Open", await theirs(0), re.MULTILINE))
-    assert seen.complete and found == expected == size // 4, (found, expected)
+    assert seen.complete
+    assert found == expected == size // 4, (found, expected)
     pair = await alternate(ours, theirs, pairs=20 if size <= 1_000 else 8, warm=2)
     await adapter.close()
     show(
