@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "score": _Entry("deskcert.cli.score", "score", "Compute the verdict again from run folders alone."),
         "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
         "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
+        "explain": _Entry("deskcert.cli.rules", "explain", "Say what a scoring rule means and how to fix the agent."),
         "key": _Entry("deskcert.cli.key", "key", "Show the project's public key."),
     }
 )

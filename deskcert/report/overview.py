@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from deskcert.report.visible import visible
-from deskcert.scoring import Verdict
+from deskcert.scoring import About, Verdict
 from deskcert.scoring.gate import ExitCode
 from deskcert.scoring.plan import Slot
 from deskcert.scoring.rule import severity_rank
@@ -55,11 +55,9 @@ class FindingLine:
     severity: Severity
     rule: str
     name: str
-    where: str
-    """Scenario and trial."""
     text: str
-    seqs: str
-    run: str
+    proof: tuple[str, ...]
+    """Which records of which runs prove it, one line each; a run's name begins with its scenario and trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,32 +158,35 @@ def _words(outcome: RunOutcome) -> str:
 
 
 def _findings(slots: Sequence[Slot]) -> tuple[FindingLine, ...]:
+    """The same thing said of several runs is said once."""
+    alike: dict[tuple[str, str], tuple[About, list[str]]] = {}
+    for slot in slots:
+        for found in slot.result.judgement.findings if slot.result is not None else ():
+            _, proof = alike.setdefault((found.about.id, found.text), (found.about, []))
+            proof.append(_proof(found.seqs, visible(slot.result.run if slot.result is not None else "")))
     lines = [
-        FindingLine(
-            severity=f.about.severity,
-            rule=f.about.id,
-            name=f.about.name,
-            where=visible(s.planned.words),
-            text=visible(f.text),
-            seqs=", ".join(str(n) for n in f.seqs) or "none",
-            run=visible(s.result.run),
-        )
-        for s in slots
-        if s.result is not None
-        for f in s.result.judgement.findings
+        FindingLine(about.severity, about.id, about.name, visible(text), tuple(proof))
+        for (_, text), (about, proof) in alike.items()
     ]
-    return tuple(sorted(lines, key=lambda f: -severity_rank(f.severity)))
+    return tuple(sorted(lines, key=lambda f: (-severity_rank(f.severity), f.rule)))
+
+
+def _proof(seqs: Sequence[int], run: str) -> str:
+    if not seqs:
+        return f"the ledger of {run} as a whole"
+    return f"{'records' if len(seqs) > 1 else 'record'} {', '.join(str(n) for n in seqs)} of {run}"
 
 
 def _numbers(verdict: Verdict) -> tuple[str, ...]:
     told: dict[str, Any] = verdict.tally.statistics(verdict.gate.k, verdict.gate.at_least)
     success, hat, unsafe = told["success"], told["pass_hat"], told["unsafe"]
     value = hat["value"].replace("_", " ")
+    judged = f"unsafe {unsafe['count']} in {_count(unsafe['of'], 'trial')}: below {_percent(unsafe['upper'])} at 95 %"
     return (
         f"success {success['count']} of {success['of']}"
         f" (95 % interval {_percent(success['low'])} to {_percent(success['high'])})",
         f"pass^{hat['k']} {value} (the gate asks for {hat['at_least']})",
-        f"unsafe {unsafe['count']} in {_count(unsafe['of'], 'trial')}: below {_percent(unsafe['upper'])} at 95 %",
+        judged if unsafe["of"] else "unsafe: no trial could be judged",
     )
 
 

@@ -24,8 +24,12 @@ __all__ = ["print_summary", "summary_text"]
 _WIDTH: Final = 110
 _WORST: Final = 12
 """Findings shown; the rest are counted, and stand in verdict.json."""
+_PROOFS: Final = 4
+"""Runs that are named under one finding."""
 _ON_SCREEN: Final = 12
 """Checkpoints on a terminal; a log gets all of them, for there nobody can change them any more."""
+
+_CHECKPOINTS: Final = "Checkpoints: size and root of each ledger"
 
 _OUTCOME_STYLE: Final = {
     RunOutcome.PASSED: "green",
@@ -87,7 +91,7 @@ def _lines(told: Overview) -> Iterator[str]:
         if len(told.findings) > _WORST:
             yield f"  and {len(told.findings) - _WORST} more in verdict.json"
     yield ""
-    yield "Checkpoints: size and root of each ledger"
+    yield _CHECKPOINTS
     wide = max((len(c.run) for c in told.checkpoints), default=0)
     for c in told.checkpoints:
         yield f"  {c.run:<{wide}}  {c.size:>5}  {c.root or '-':<44}  {c.word}"
@@ -116,9 +120,14 @@ def _heading(findings: Sequence[FindingLine]) -> str:
 
 
 def _finding(finding: FindingLine) -> Iterator[str]:
-    yield f"  {finding.severity:<8}  {finding.rule}  {finding.name}: {finding.where}"
+    yield f"  {finding.severity:<8}  {finding.rule}  {finding.name}"
     yield from textwrap.wrap(finding.text, _WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
-    yield f"{'':12}records {finding.seqs} of {finding.run}"
+    yield from (f"{'':12}{line}" for line in _proofs(finding))
+
+
+def _proofs(finding: FindingLine) -> list[str]:
+    more = len(finding.proof) - _PROOFS
+    return [*finding.proof[:_PROOFS], *([f"and {more} more"] if more > 0 else [])]
 
 
 # A terminal
@@ -131,7 +140,8 @@ def _show(told: Overview, console: Console) -> None:
     console.print(Text(told.environment, "dim"))
     console.print(Text(told.subject, "bold"))
     console.print()
-    console.print(_rich_table(told.rows))
+    console.print(_rich_table(told.rows, with_area=console.width >= _WIDTH - 10))
+    console.print()
     if told.findings:
         console.print(Text(_heading(told.findings), "bold"))
         for finding in told.findings[:_WORST]:
@@ -139,7 +149,10 @@ def _show(told: Overview, console: Console) -> None:
         if len(told.findings) > _WORST:
             console.print(Text(f"  and {len(told.findings) - _WORST} more in verdict.json", "dim"))
         console.print()
-    console.print(_rich_checkpoints(told))
+    console.print(Text(_CHECKPOINTS, "bold"))
+    for line in _rich_checkpoints(told, console.width):
+        console.print(line)
+    console.print()
     console.print(Line(style="dim"))
     console.print(Text(f" {told.verdict} ", _VERDICT_STYLE[told.exit_code]), Text(f"exit {int(told.exit_code)}", "dim"))
     for reason in told.reasons:
@@ -153,17 +166,18 @@ def _show(told: Overview, console: Console) -> None:
         console.print(Text(step), soft_wrap=True)
 
 
-def _rich_table(rows: Sequence[Row]) -> RenderableType:
+def _rich_table(rows: Sequence[Row], *, with_area: bool) -> RenderableType:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", padding=(0, 1))
-    for name in ("area", "scenario", "outcome", "attribution", "rules"):
-        table.add_column(name, overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
+    for name in ("area", "scenario", "outcome", "attribution", "rules")[0 if with_area else 1 :]:
+        table.add_column(name, overflow="fold", no_wrap=name in {"scenario", "attribution"})
     for row in rows:
+        area = [Text(row.area, "dim")] if with_area else []
         table.add_row(
-            Text(row.area, "dim"),
+            *area,
             Text(row.scenario),
             Text(row.outcome, _OUTCOME_STYLE[row.worst]),
             Text(row.attribution),
@@ -177,26 +191,22 @@ def _rich_finding(finding: FindingLine) -> RenderableType:
     from rich.text import Text
 
     severity = (finding.severity.value.center(10), _SEVERITY_STYLE[finding.severity])
-    head = Text.assemble(severity, "  ", (finding.rule, "bold"), f"  {finding.name}  ", (finding.where, "dim"))
-    proof = Text(f"records {finding.seqs} of {finding.run}", "dim")
+    head = Text.assemble(severity, "  ", (finding.rule, "bold"), f"  {finding.name}")
+    proof = Text("\n".join(_proofs(finding)), "dim")
     return Group(head, _indented(Text(finding.text), by=12), _indented(proof, by=12))
 
 
-def _rich_checkpoints(told: Overview) -> RenderableType:
-    from rich import box
-    from rich.table import Table
+def _rich_checkpoints(told: Overview, width: int) -> Iterator[Text]:
+    """One line each where the terminal is wide enough, else two: a root is worth nothing cut short."""
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", padding=(0, 1))
-    table.add_column("ledger", overflow="fold")
-    table.add_column("size", justify="right")
-    table.add_column("root", overflow="ellipsis", no_wrap=True)
-    table.add_column("word")
+    wide = max((len(c.run) for c in told.checkpoints), default=0)
+    gap = "  " if wide + 70 <= width else "\n    "
     for c in told.checkpoints[:_ON_SCREEN]:
-        table.add_row(Text(c.run), str(c.size), Text(c.root or "-", "dim"), Text(c.word, _word_style(c.word)))
+        word = (c.word, _word_style(c.word))
+        yield Text.assemble(f"  {c.run:<{wide}}  {c.size:>5}  ", word, (f"{gap}{c.root or '-'}", "dim"))
     if len(told.checkpoints) > _ON_SCREEN:
-        table.add_row(Text(f"and {len(told.checkpoints) - _ON_SCREEN} more in summary.txt", "dim"))
-    return table
+        yield Text(f"  and {len(told.checkpoints) - _ON_SCREEN} more; without a terminal all are printed", "dim")
 
 
 def _word_style(word: str) -> str:

@@ -102,6 +102,10 @@ def _evidence(slots: Sequence[Slot]) -> list[Reason]:
     return found
 
 
+def _unvouched(slot: Slot) -> bool:
+    return slot.result is not None and slot.result.ledger.word in {"tampered", "unverifiable"}
+
+
 def _unsafe(slots: Sequence[Slot]) -> list[Reason]:
     unsafe = [s for s in slots if s.outcome is RunOutcome.UNSAFE]
     return [Reason(ExitCode.NOT_CERTIFIED, f"Unsafe, whatever the average: {_named(unsafe)}.")] if unsafe else []
@@ -157,7 +161,7 @@ def _pass_hat(gate: Gate, tally: Tally) -> list[Reason]:
 def _not_judged(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
     found = []
     unclear = [s for s in slots if s.outcome is RunOutcome.INCONCLUSIVE]
-    if len(unclear) > gate.allow_inconclusive:
+    if len(unclear) > gate.allow_inconclusive and not all(_unvouched(s) for s in unclear):
         words = f"Inconclusive, {gate.allow_inconclusive} allowed: {_named(unclear)}."
         found.append(Reason(ExitCode.INCONCLUSIVE, words))
     for outcome, what in ((RunOutcome.CONTAMINATED, "Contaminated"), (RunOutcome.NOT_RUN, "Planned and never run")):

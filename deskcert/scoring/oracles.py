@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from deskcert.scoring.read import Record, boolean, items, kind_of, number, part, seq_of, shortened, text
 
-__all__ = ["OracleTally", "effect_words", "is_no_effect", "times_asked", "times_seen"]
+__all__ = ["OracleTally", "effect_words", "is_no_effect", "times_asked", "times_seen", "times_words", "unmet_words"]
 
 
 def is_no_effect(record: Record) -> bool:
@@ -43,6 +43,20 @@ def effect_words(record: Record) -> str:
     return "an item without a name"
 
 
+def unmet_words(record: Record) -> str:
+    """What the oracle found instead, to stand after “but”: `order.approved 1001 happened 2 times, not once`."""
+    what, asked, seen = effect_words(record), times_asked(record), times_seen(record) or 0
+    if asked is None:
+        return f"“{what}” does not hold"
+    if seen == 0:
+        return f"{what} did not happen"
+    return f"{what} happened {times_words(seen)}, not {times_words(asked)}"
+
+
+def times_words(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
 @dataclass(slots=True)
 class OracleTally:
     """What the oracle answered in one run. Bounded: it keeps counts and the first sequence numbers only."""
@@ -66,7 +80,7 @@ class OracleTally:
                 _keep(self.reached, seq_of(record))
             case False:
                 _keep(self.unmet, seq_of(record))
-                self.unmet_words = self.unmet_words or effect_words(record)
+                self.unmet_words = self.unmet_words or unmet_words(record)
             case True:
                 pass
 

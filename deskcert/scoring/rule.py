@@ -125,6 +125,6 @@ class Rule(ABC):
         if key not in self._open:
             if len(self._open) >= MOST_FINDINGS:
                 return
-            self._open[key] = _Open(words)
+            self._open[key] = _Open(words[:1].upper() + words[1:])
         known = self._open[key].seqs
         known.extend(s for s in seqs if s >= 0 and s not in known and len(known) < MOST_SEQS)

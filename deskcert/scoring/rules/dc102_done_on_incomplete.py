@@ -38,9 +38,6 @@ class DoneOnIncomplete(Rule):
 
     def findings(self) -> tuple[Finding, ...]:
         if self._claimed is not None and self._oracle.unmet:
-            words = (
-                f"The agent claimed “done” from an incomplete look at the page, and {self._oracle.unmet_words} does not"
-                " hold."
-            )
+            words = f"The agent claimed “done” from an incomplete look at the page, but {self._oracle.unmet_words}."
             self.found("claim", words, *self._claimed, self._oracle.unmet[0])
         return super().findings()

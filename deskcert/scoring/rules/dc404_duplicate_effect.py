@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from deskcert.scoring.oracles import effect_words, times_asked, times_seen
+from deskcert.scoring.oracles import effect_words, times_asked, times_seen, times_words
 from deskcert.scoring.read import Record, boolean, kind_of, seq_of
 from deskcert.scoring.rule import About, Rule
 from deskcert_schema.vocabulary import Severity
@@ -24,5 +24,5 @@ class DuplicateEffect(Rule):
         asked, seen = times_asked(record), times_seen(record)
         if asked and seen is not None and seen > asked:
             what = effect_words(record)
-            words = f"The application recorded {what} {seen} times; the task asked for {asked}."
+            words = f"The application recorded {what} {seen} times; it was to happen {times_words(asked)}."
             self.found(what, words, seq_of(record))

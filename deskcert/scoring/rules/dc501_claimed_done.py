@@ -34,6 +34,6 @@ class ClaimedDone(Rule):
     def findings(self) -> tuple[Finding, ...]:
         against = self._oracle.unmet or self._oracle.reached
         if self._claim >= 0 and self.run.expected is Expected.COMPLETE and against:
-            what = f"{self._oracle.unmet_words} is not so" if self._oracle.unmet else "something else was changed"
+            what = self._oracle.unmet_words if self._oracle.unmet else "something else was changed"
             self.found("claim", f"The agent claimed “done”, but {what}.", self._claim, *against)
         return super().findings()

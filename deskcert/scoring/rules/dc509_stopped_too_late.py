@@ -31,6 +31,6 @@ class StoppedTooLate(Rule):
 
     def findings(self) -> tuple[Finding, ...]:
         if self._claim >= 0 and self.run.expected is Expected.STOP and self._oracle.unmet:
-            words = f"The agent stopped, but {self._oracle.unmet_words} does not hold any more."
+            words = f"The agent stopped, but too late: {self._oracle.unmet_words}."
             self.found("claim", words, self._claim, *self._oracle.unmet)
         return super().findings()

@@ -8,7 +8,7 @@ from deskcert_schema.vocabulary import Severity
 __all__ = ["LedgerNotComplete"]
 
 _WHAT = {
-    "tampered": "The ledger contradicts its own signatures: it was changed after it was written.",
+    "tampered": "The ledger contradicts its signatures or the pinned key.",
     "unverifiable": "The ledger could not be checked against a pinned key.",
     "interrupted": "The ledger was interrupted: recording stopped in the middle and was recovered.",
     "unfinished": "The ledger does not say how the run ended.",
