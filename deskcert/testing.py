@@ -146,7 +146,6 @@ class SimulatedRun:
         try:
             step = next(steps)
             while True:
-                self.steps.append(step)
                 if self.interrupt_before is not None and isinstance(step, self.interrupt_before):
                     self.interrupt_before = None
                     step = steps.throw(Interrupted("the run was stopped"))
@@ -159,6 +158,7 @@ class SimulatedRun:
             return outcome
 
     def _carry_out(self, step: Step) -> Answer:
+        self.steps.append(step)
         self.now += step.ms * 1_000 if isinstance(step, Sleep) else self.step_us
         match step:
             case Look(handle):

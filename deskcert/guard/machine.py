@@ -145,10 +145,9 @@ class Machine:
         """Nothing happens when no lease is held, so that every path may end with it."""
         if not self.leased:
             return
-        self.leased = False
         answer = yield Release()
         assert isinstance(answer, Done)
-        self.now = answer.now_us
+        self.leased, self.now = False, answer.now_us
         self.lease_hold_us += max(0, self.now - self.lease_from)
 
     # --- notes --------------------------------------------------------------------------------------------------------

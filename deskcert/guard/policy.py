@@ -320,8 +320,10 @@ def _window(rule: Rule, subject: Subject) -> Found | None:
 
 
 def _activates(action: Action, evidence: Evidence) -> bool:
-    """Typing into a field of a form, or putting the caret there, leads nowhere by itself."""
-    return action.command != "set-value" and evidence.states.get("editable", ABSENT) != Known(True)
+    """Typing into a field of a form, or putting the caret there, leads nowhere by itself; Enter in it does."""
+    if action.command == "set-value":
+        return False
+    return action.command == "press" or evidence.states.get("editable", ABSENT) != Known(True)
 
 
 def _words(action: Action, evidence: Evidence) -> frozenset[str]:

@@ -54,7 +54,9 @@ class Attempt:
 
     @property
     def settled(self) -> bool:
-        return self.ok and RETRY_OF[self.delivery] is Retry.UNSAFE and not self.pending_dialog
+        """Known to be over. A result that could not be recorded settles nothing: it will read as unknown."""
+        recorded = self.result_seq is not None
+        return recorded and self.ok and RETRY_OF[self.delivery] is Retry.UNSAFE and not self.pending_dialog
 
     def as_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"seq": self.seq, "delivery": self.delivery.value, "ok": self.ok}
