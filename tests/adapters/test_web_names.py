@@ -1,5 +1,6 @@
 """Roles and names against Chromium's own accessibility tree, on a page of what real pages use."""
 
+# ruff: noqa: E501  (a page is easier to read in one piece)
 from __future__ import annotations
 
 from typing import Any
@@ -84,7 +85,9 @@ async def test_roles_and_names_are_those_of_chromium(adapter: WebAdapter, witnes
         if "native_id" in n and n["role"] not in {"label", "legend"}
     }
     truth = await chromium_tree(adapter)
-    controls = {key: value for key, value in truth.items() if key[0] in "bihatrsmd" and key[1:].isdigit() or key == "sb1"}
+    controls = {
+        key: value for key, value in truth.items() if (key[0] in "bihatrsmd" and key[1:].isdigit()) or key == "sb1"
+    }
     differing = {key: (ours.get(key), value) for key, value in controls.items() if ours.get(key) != value}
     assert len(controls) > 55
     assert differing == {}
@@ -93,7 +96,9 @@ async def test_roles_and_names_are_those_of_chromium(adapter: WebAdapter, witnes
 
 async def test_an_embedded_fields_value_is_no_part_of_a_name(adapter: WebAdapter, witness: Witness) -> None:
     """Chromium includes it; values of fields are secrets here."""
-    seen = await show(adapter, witness, "<input type=checkbox id=c><label for=c>Flash <input id=n value=5> times</label>")
+    seen = await show(
+        adapter, witness, "<input type=checkbox id=c><label for=c>Flash <input id=n value=5> times</label>"
+    )
     evidence = await look(adapter, find(seen, id="c"))
     assert evidence.names.accessible == Known("Flash times")
 
@@ -104,7 +109,7 @@ async def test_every_text_by_which_a_person_could_know_it(adapter: WebAdapter, w
         witness,
         '<p id=d>Cannot be undone</p><button id=b aria-label=Go title="Tip" aria-describedby=d>'
         '<span aria-hidden=true>Delete</span><img alt="bin" src="data:,"></button><input type=submit id=s value=Pay>'
-        '<input id=f placeholder=Amount value=12>',
+        "<input id=f placeholder=Amount value=12>",
     )
     names = (await look(adapter, find(seen, id="b"))).names
     assert (names.accessible, names.text, names.title) == (Known("Go"), Known("Delete"), Known("Tip"))

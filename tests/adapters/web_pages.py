@@ -15,8 +15,6 @@ CLICK = Action("click")
 ENTER = Action("press", key="Enter")
 SPACE = Action("press", key="Space")
 
-POST = "fetch('/hit?n='+{n},{{method:'POST',keepalive:true}})"
-
 
 class Witness:
     """Serves `pages` and writes down every request that arrives. `release` ends the requests that hang."""
@@ -66,15 +64,15 @@ class Witness:
                 length = int(self.headers.get("Content-Length") or 0)
                 self._served(self.rfile.read(length).decode())
 
-            do_DELETE = do_POST
-            do_PUT = do_POST
+            do_DELETE = do_POST  # noqa: N815
+            do_PUT = do_POST  # noqa: N815
 
             def log_message(self, *args: Any) -> None:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def wrote(self, *, path: str = "") -> list[tuple[str, str, str]]:
@@ -103,7 +101,7 @@ async def show(adapter: WebAdapter, witness: Witness, body: str, *, path: str = 
     return await adapter.observe(ObserveOptions())
 
 
-def find(seen: RawObservation, *, name: str | None = None, role: str | None = None, id: str | None = None) -> Handle:
+def find(seen: RawObservation, *, name: str | None = None, role: str | None = None, id: str | None = None) -> Handle:  # noqa: A002
     """The one node with this name, role or id."""
     hits = [
         n

@@ -42,6 +42,7 @@ _SETUP_MS: Final = 10_000
 _WINDOW_MS: Final = 1_000
 _TRIES: Final = 3
 _CLOSE_S: Final = 5.0
+_PARSING_S: Final = 0.5
 
 
 class WebAdapter:
@@ -167,7 +168,7 @@ class WebAdapter:
         started = time.monotonic()
         deadline = started + options.budget_ms / 1000
         why = "it navigated again and again"
-        for _ in range(_TRIES):
+        for tries in range(_TRIES):
             before = self._frames.main.loader
             found = Observation(self._frames, self._evaluate, options, deadline=deadline)
             try:
@@ -181,7 +182,11 @@ class WebAdapter:
                     kind=DetailKind.OBSERVATION_INCOMPLETE,
                 ) from error
             else:
-                if self._frames.main.loader == before:
+                # A page that is still parsed gets a moment: half a page helps nobody. Then it is what it is.
+                patience = min(_PARSING_S, deadline - time.monotonic()) if tries + 1 < _TRIES else 0.0
+                if found.loading and patience > 0:
+                    await self._parsed(found.loading, int(patience * 1000))
+                elif self._frames.main.loader == before:
                     return self._observation(found, before, started)
             if time.monotonic() > deadline:
                 break
@@ -289,10 +294,13 @@ class WebAdapter:
             self._signals = None
 
     async def _ready(self, budget_ms: int) -> None:
-        try:
-            await self._evaluate(self._frames.main, "ready", [], budget_ms)
-        except FAILURES:
-            return
+        await self._parsed([self._frames.main], budget_ms)
+
+    async def _parsed(self, frames: list[Frame], budget_ms: int) -> None:
+        """Waits until these documents are parsed, or the budget ends."""
+        await asyncio.gather(
+            *(self._evaluate(f, "ready", [], max(1, budget_ms)) for f in frames), return_exceptions=True
+        )
 
     # Looking at the rest
 

@@ -43,7 +43,7 @@ class WebBrowser:
         self.name = path.name
         self.version: str = browser.version
         self.playwright_version = version("playwright")
-        self.lost: str | None = None
+        self._life = Liveness()
         browser.on("disconnected", lambda _: self._died())
 
     @classmethod
@@ -73,10 +73,13 @@ class WebBrowser:
             raise HarnessError(f"{path} could not be started ({first}); {HOW_TO_GET_ONE}") from error
         return cls(playwright, browser, path, sandbox=sandbox)
 
+    @property
+    def lost(self) -> str | None:
+        return self._life.reason
+
     def _died(self) -> None:
-        self.lost = self.lost or "the browser is gone"
-        for alive in self._alive:
-            alive.lose(self.lost)
+        for alive in (self._life, *self._alive):
+            alive.lose("the browser is gone")
 
     async def open(self) -> WebAdapter:
         """A fresh context with one empty page, guarded. Raises `HarnessError` or `AdapterError`."""
@@ -96,7 +99,7 @@ class WebBrowser:
 
     async def close(self) -> None:
         """Ends the browser. Never hangs."""
-        self.lost = self.lost or "the browser was closed"
+        self._life.lose("the browser was closed")
         for work in (self._browser.close, self._playwright.stop):
             with suppress(Exception):  # dead already
                 await asyncio.wait_for(work(), _CLOSE_S)

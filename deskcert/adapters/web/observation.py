@@ -36,6 +36,8 @@ class Observation:
         self.url = ""
         self.nodes: list[RawNode] = []
         self.reasons: list[str] = []
+        self.loading: list[Frame] = []
+        """Frames whose document was not parsed yet."""
 
     async def run(self) -> None:
         main = self._frames.main
@@ -65,6 +67,9 @@ class Observation:
     async def _join(self, raw: Mapping[str, Any], frame: Frame, *, suffix: str, path: str) -> None:
         for reason in raw["reasons"]:
             self._because(reason)
+        if raw["loading"]:
+            self.loading.append(frame)
+            self._because("a document was still loading")
         if not any("frame" in node for node in raw["nodes"]) and not suffix:
             self.nodes += raw["nodes"]
             return

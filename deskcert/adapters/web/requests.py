@@ -91,7 +91,10 @@ class RequestLog:
         now = self._dispatching
         if now is None or (now.until_us is not None and self._now_us() > now.until_us):
             return None
-        return (now.number, NetworkHow.WINDOW) if document or event.get("hasUserGesture") else None
+        # A poller's requests have a stack of their own; a form's navigation and a picture's have none.
+        initiator = event.get("initiator", {})
+        unexplained = event.get("hasUserGesture") and "stack" not in initiator and initiator.get("type") != "parser"
+        return (now.number, NetworkHow.WINDOW) if document or unexplained else None
 
     def _answered(self, event: dict[str, Any]) -> None:
         status = event["response"].get("status")

@@ -13,8 +13,9 @@ function onEvent(event) {
   if (armed === null) return;
   const first = event.composedPath()[0];
   const same = first === armed.el;
-  if (event.type === armed.main || armed.hit === null)
-    armed.hit = { same_as_target: same, el: new WeakRef(first) };
+  // The first click, key or input is the one that was sent; a label's control gets a second click of its own.
+  if (armed.hit === null || (event.type === armed.main && armed.hit.type !== armed.main))
+    armed.hit = { type: event.type, same_as_target: same, el: new WeakRef(first) };
   if (!same) return;
   if (!armed.reached || TOLD_OUT_OF_TASK.has(event.type)) tell({ number: armed.number, reached: event.type });
   armed.reached = true;

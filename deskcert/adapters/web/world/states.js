@@ -29,13 +29,16 @@ function statesOf(el, role) {
     states.editable = !states.readonly;
     states.secure = isSecure(el);
   } else if (EDITABLE_ROLES.has(role)) put("readonly", ariaBool(el, "aria-readonly"));
-  put("required", isField(el) || el instanceof HTMLSelectElement ? hasAttr(el, "required") || ariaBool(el, "aria-required") === true : null);
+  if (isField(el) || takesRequired(el)) states.required = hasAttr(el, "required") || ariaBool(el, "aria-required") === true;
   if (CHECKABLE.has(role)) checkedStates(el, put);
   put("expanded", expandedOf(el));
   put("selected", el instanceof HTMLOptionElement ? optionSelected(el) : ariaBool(el, "aria-selected"));
   put("pressed", ariaBool(el, "aria-pressed"));
   return states;
 }
+
+const takesRequired = (el) =>
+  el instanceof HTMLSelectElement || (el instanceof HTMLInputElement && !BUTTON_INPUTS.has(inputType(el)));
 
 function checkedStates(el, put) {
   if (el instanceof HTMLInputElement) {

@@ -180,9 +180,9 @@ function walk(options) {
   const place = { depth: options.depth ?? 0, path: "", count: 0, cut: false, quiet: false, pointer: false };
   if (root !== null) state.visit(root, place, 0);
   state.flush(place);
-  if (documentState() === "loading") state.reasons.add("the document was still loading");
   return {
     title: documentTitle(), url: documentURL(), nodes: state.nodes, reasons: [...state.reasons], observed: state.observed,
+    loading: documentState() === "loading",
   };
 }
 
