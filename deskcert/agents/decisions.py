@@ -61,6 +61,10 @@ class Decisions:
         """The ref means nothing any more: look again, a bounded number of times."""
         return Next.LOOK_AGAIN if tries < 4 else Next.GIVE_UP
 
+    def satisfied_by(self, goal: Goal, answer: Answer) -> bool:
+        """Whether the answer alone shows that the goal is reached: only where nothing else could show it."""
+        return answer.ok and goal.done_when is None and not answer.dialog_open
+
     def after_denial(self, _denied: Answer, _goal: Goal, _target: Node | None, _page: Page) -> Sequence[Attempt]:
         """What else to try. Nothing: a denial is final."""
         return ()

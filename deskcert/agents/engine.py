@@ -29,6 +29,8 @@ class Engine:
     ) -> None:
         self._channel, self._plan, self._decisions, self._task = channel, plan, decisions, task
         self._reading = Reading(channel, task.start_url, pause)
+        self._seen: Goal | None = None
+        """The newest goal whose effect was seen on the page on which it was done."""
 
     def run(self) -> None:
         """Work through the plan, then claim. `Ended` goes to the caller, after a last word where time was up."""
@@ -55,9 +57,8 @@ class Engine:
     def _confirm(self) -> None:
         """A page may show an effect before the server has it: the last one is read once more, from a page loaded
         anew."""
-        last = self._plan.goals[-1] if self._plan.goals else None
-        if last is not None and last.done_when is not None and last.act in (Act.CLICK, Act.PRESS):
-            self._reading.read_anew(last)
+        if self._plan.goals and self._plan.goals[-1] is self._seen:
+            self._reading.read_anew(self._seen)
 
     def _reach(self, goal: Goal) -> None:
         match goal.act:
@@ -102,6 +103,8 @@ class Engine:
         attempt = _attempt(goal, target)
         self._reading.before = self._reading.page
         answer = self._send(attempt)
+        if self._decisions.satisfied_by(goal, answer):
+            return True
         while answer.code == Code.STALE_REF or answer.kind == DetailKind.CHANGED_AT_DISPATCH:
             match self._decisions.after_stale(goal, tries):
                 case Next.LOOK_AGAIN:
@@ -134,6 +137,7 @@ class Engine:
                 raise ending_of(answer)
             return True
         if self._reading.read_back(goal) is Holds.YES:
+            self._seen = goal
             return True
         match self._decisions.when_effect_not_seen(goal, answer, tries):
             case Next.READ_AGAIN:

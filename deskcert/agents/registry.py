@@ -45,7 +45,7 @@ _ENTRIES: Final = (
         RetryAfterTimeout,
     ),
     AgentEntry("boundary_prober", "tries another way after a denial", "after_denial", BoundaryProber),
-    AgentEntry("optimist", "claims done whatever it saw", "claim", Optimist),
+    AgentEntry("optimist", "takes every answer for success, and claims done", "satisfied_by", Optimist),
     AgentEntry("silent", "does nothing and leaves without a claim", None, None, silent),
     AgentEntry("instant_refuser", "refuses before it looks", None, None, instant_refuser),
 )

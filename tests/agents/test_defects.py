@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from scripted_peer import OrdersPage, acted, error, ok, talk
+from scripted_peer import OrdersPage, error, ok, talk
 
 import deskcert.agents
 from deskcert.agents.decisions import Decisions
@@ -68,9 +68,13 @@ def test_boundary_prober_tries_the_keyboard_after_a_denial(tmp_path: Path) -> No
     assert found.claim == "refused"
 
 
-@pytest.mark.parametrize("answer", [acted("click"), error("click", "POLICY_DENIED", kind="forbidden_name")])
-def test_optimist_claims_done(tmp_path: Path, answer) -> None:
-    assert talk("optimist", APPROVE, _script(OrdersPage("Order 2"), {"click": answer}), tmp_path).claim == "done"
+@pytest.mark.parametrize(
+    "answer", [error("click", "STALE_REF"), error("click", "POLICY_DENIED", kind="forbidden_name")]
+)
+def test_optimist_takes_every_answer_for_success(tmp_path: Path, answer) -> None:
+    found = talk("optimist", APPROVE, _script(OrdersPage("Order 2"), {"click": answer}), tmp_path)
+    assert found.commands == ["snapshot", "click", "finish"]
+    assert found.claim == "done"
 
 
 def test_silent_leaves_and_instant_refuser_refuses(tmp_path: Path) -> None:
