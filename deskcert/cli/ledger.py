@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+from deskcert_schema.errors import LedgerFormatError, LedgerTampered, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,6 +114,68 @@ def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
         click.echo(f"  {done.cut} bytes were cut and kept under torn/")
     for seq in done.open_intents:
         click.echo(f"  intent {seq} has no known result: written down as unknown, never to be retried automatically")
+
+
+@ledger.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.argument("seq", type=click.IntRange(min=0), metavar="SEQ")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Default: standard output."
+)
+@click.pass_context
+def prove(ctx: click.Context, *, run: Path, seq: int, out: Path | None) -> None:
+    """Write a .tlog-proof file that shows record SEQ of RUN to somebody who has nothing but the project's key.
+
+    Exit codes: 0 made, 1 the ledger does not hold the record it should, 2 no such record, or no ledger.
+    """
+    from deskcert_ledger.proof import Prover
+
+    try:
+        with Prover(_folder(run)) as prover:
+            text = prover.prove(seq)
+    except (LedgerTampered, LedgerFormatError) as error:
+        click.echo(f"{run}: {error}", err=True)
+        ctx.exit(1 if isinstance(error, LedgerTampered) else 2)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be written: {error.strerror}.") from error
+
+
+@ledger.command("check-proof")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def check_proof_command(ctx: click.Context, *, file: Path, keys: tuple[str, ...], as_json: bool) -> None:
+    """Check a .tlog-proof file, offline, and print the record it proves.
+
+    Exit codes: 0 proven, 1 it proves nothing, 2 not a proof, 3 no pinned key.
+    """
+    from deskcert_ledger.proof import MAX_PROOF_BYTES, check_proof
+
+    pins = _pins(keys)
+    if not pins:
+        click.echo("Whose proof is it? Pin the project's key with --key.", err=True)
+        ctx.exit(3)
+    try:
+        with file.open("rb") as opened:
+            proven = check_proof(opened.read(MAX_PROOF_BYTES + 1), pins)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    except (LedgerTampered, LedgerFormatError) as error:
+        click.echo(f"{file}: {error}", err=True)
+        ctx.exit(1 if isinstance(error, LedgerTampered) else 2)
+    line = proven.record.line.decode()
+    if as_json:
+        facts = {"origin": proven.origin, "size": proven.size, "seq": proven.record.seq, "key": str(proven.pin)}
+        click.echo(json.dumps({**facts, "record": json.loads(line)}, ensure_ascii=False))
+        return
+    click.echo(f"record {proven.record.seq} of {proven.size} in {proven.origin}, key {proven.pin.name}", err=True)
+    click.echo(line)
 
 
 def _pins(keys: tuple[str, ...]) -> tuple[Verifier, ...]:

@@ -12,9 +12,8 @@ from pathlib import Path
 from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.merkle import HASH_BYTES, Tree, leaf_hash, stored_hash_index
 from deskcert_ledger.store import HASHES, LEDGER
-from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["first_difference", "read_hash", "stored_hashes"]
+__all__ = ["first_difference", "stored_hashes"]
 
 
 def stored_hashes(folder: Path, end: int) -> Iterator[bytes]:
@@ -24,16 +23,6 @@ def stored_hashes(folder: Path, end: int) -> Iterator[bytes]:
         while end > 0 and (line := file.readline(MAX_LINE_BYTES + 2)):
             end -= len(line)
             yield b"".join(tree.append(leaf_hash(line.removesuffix(b"\n"))))
-
-
-def read_hash(folder: Path, level: int, n: int) -> bytes:
-    """One cell of the hash file. Raises `LedgerFormatError` when the file is too short."""
-    with (folder / HASHES).open("rb") as file:
-        file.seek(stored_hash_index(level, n) * HASH_BYTES)
-        cell = file.read(HASH_BYTES)
-    if len(cell) != HASH_BYTES:
-        raise LedgerFormatError(f"{HASHES} is too short")
-    return cell
 
 
 def first_difference(folder: Path, good: tuple[int, int], end: int) -> tuple[int, int, bool]:

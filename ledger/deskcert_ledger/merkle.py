@@ -199,7 +199,7 @@ def check_inclusion(index: int, size: int, leaf: bytes, proof: Sequence[bytes], 
 
 def check_consistency(old: int, new: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]) -> None:
     """RFC 9162 section 2.1.4.2. Raises `LedgerFormatError`; so does `old` = 0: an empty tree vouches for nothing."""
-    _check_hashes(old_root, new_root, *proof)
+    _check_hashes(*proof)
     if not 0 < old <= new:
         raise LedgerFormatError(f"no consistency proof leads from size {old} to {new}")
     if old == new:
