@@ -1,4 +1,12 @@
-"""All runs of one `deskcert ci`: the plan, one warm browser, the workers, and an orderly end whatever happens."""
+"""All runs of one `deskcert ci`: the plan, one warm browser, the workers, and an orderly end whatever happens.
+
+    <out>/runs/<run>/    the evidence: ledger, blobs, agent.stderr
+    <out>/app/<run>/     the application's database and its own log of effects, which the oracle reads
+    <out>/run.log        application log, no evidence
+
+The design refuses a ledger folder that the agent can write. With `isolation: none` the agent runs as the same user, so
+every folder is one and there is nothing to choose: `run.start` records the isolation, and the gate can require another.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import structlog
+
 from deskcert.certify.config import Settings
 from deskcert.certify.fixture import Application
 from deskcert.certify.guarded import WarmBrowser, opener
@@ -24,13 +34,14 @@ from deskcert.certify.runner import Interrupted, Runner, RunReport
 from deskcert.certify.start_record import start_payload
 from deskcert.certify.suite import Planned, Suite, make_plan
 from deskcert.session.points import Pause, PauseAt, nothing
-from deskcert_schema.errors import HarnessError, LedgerError, UsageError
+from deskcert_schema.errors import HarnessError, LedgerError, LedgerUnavailable, UsageError
 
 if TYPE_CHECKING:
     from deskcert_ledger import ProjectKey
 
 __all__ = ["CampaignResult", "run_campaign"]
 
+_LOG = structlog.get_logger(__name__)
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -86,6 +97,7 @@ class _Campaign:
     async def run(self) -> None:
         reaper = Reaper(self._token)
         # Playwright starts its driver with our environment, and the browser inherits it: that is how they are found.
+        outer = os.environ.get(TOKEN_VARIABLE)
         os.environ[TOKEN_VARIABLE] = self._token
         try:
             async with WarmBrowser.started(self._progress.note) as browser:
@@ -93,7 +105,9 @@ class _Campaign:
                 with self._ended_by_signal(workers):
                     results = await asyncio.gather(*workers, return_exceptions=True)
         finally:
-            os.environ.pop(TOKEN_VARIABLE, None)
+            os.environ.pop(TOKEN_VARIABLE)
+            if outer is not None:
+                os.environ[TOKEN_VARIABLE] = outer
             await asyncio.to_thread(reaper.close)
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
@@ -127,15 +141,21 @@ class _Campaign:
     async def _work(self, browser: WarmBrowser) -> None:
         """One worker: run after run. The next run's application starts while this one goes on."""
         ahead: _Ahead | None = self._next()
+        now: _Ahead | None = None
         try:
             while ahead is not None:
                 now, ahead = ahead, self._next()
                 self.reports.append(await self._one(now, browser))
         except Interrupted as exc:
             self.reports.append(exc.report)
+        except LedgerUnavailable as exc:
+            # What cannot be recorded is not run; what was recorded is still judged.
+            self._todo.clear()
+            self._progress.note(f"no further run: {exc}")
         finally:
-            if ahead is not None:
-                await asyncio.shield(ahead.drop())
+            for left in (now, ahead):
+                if left is not None:
+                    await asyncio.shield(left.drop())
 
     def _next(self) -> _Ahead | None:
         if not self._todo:
@@ -172,6 +192,7 @@ class _Campaign:
             rng=secrets.token_bytes,
         )
         scenario = now.planned.scenario
+        _LOG.info("run started", run=now.run, seed=now.planned.seed)
         runner = Runner(
             now.planned,
             LiveRun(now.run, scenario.id, scenario.title, now.planned.trial, now.number),
@@ -185,7 +206,9 @@ class _Campaign:
             judge=self._judge,
             progress=self._progress,
         )
-        return await runner.run()
+        report = await runner.run()
+        _LOG.info("run ended", run=now.run, outcome=report.outcome, reason=report.sentence)
+        return report
 
     def _judge(self, report: RunReport) -> tuple[bool, str]:
         """The same judge as the verdict's, on this run's ledger alone."""
@@ -211,7 +234,8 @@ class _Ahead:
     application: asyncio.Task[Application]
 
     async def drop(self) -> None:
-        with contextlib.suppress(HarnessError):
+        """End the application, if it is still there. Again: no harm."""
+        with contextlib.suppress(HarnessError, asyncio.CancelledError):
             await (await self.application).close()
 
 

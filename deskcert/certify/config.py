@@ -94,6 +94,8 @@ class Settings:
     seed: int
     workers: int
     gate: Mapping[str, Any]
+    summary: Path | None = None
+    """Where else the summary goes, beside `<out>/summary.txt`."""
     isolation: Literal["none"] = "none"
     proxy: Literal["off"] = "off"
 
@@ -123,6 +125,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         seed=given.seed if given.seed is not None else int(doc.get("seed", 1)),
         workers=_at_least_one("--workers", given.workers, int(doc.get("workers", 1))),
         gate=gate,
+        summary=base / doc["reports"]["summary"] if "summary" in doc.get("reports", {}) else None,
     )
 
 
@@ -189,5 +192,12 @@ def _refuse_unmet(name: str, where: Any, doc: Mapping[str, Any]) -> None:
     if doc.get("isolation", "none") != "none":
         line = where(("isolation",)).line
         problems.append(f"{name}:{line}: isolation: this version cannot isolate the agent; write isolation: none")
+    for report in doc.get("reports", {}):
+        if report != "summary":
+            line = where(("reports", report)).line
+            problems.append(f"{name}:{line}: reports.{report}: this version writes verdict.json and a summary only")
+    if doc.get("evidence", {}).get("screenshots", "off") != "off":
+        line = where(("evidence", "screenshots")).line
+        problems.append(f"{name}:{line}: evidence.screenshots: this version takes none; write screenshots: off")
     if problems:
         raise ConfigError(problems)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
+
+import structlog
 
 from deskcert.adapters.base import Adapter, DispatchEnd
 from deskcert.certify.recorder import Recorder
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WarmBrowser", "opener"]
 
-_LOG = logging.getLogger(__name__)
+_LOG = structlog.get_logger(__name__)
 _FIRST_PAGE_MS = 15_000
 
 
@@ -56,17 +57,15 @@ class WarmBrowser:
             await asyncio.shield(warm._browser.close())
 
     async def facts(self) -> BrowserFacts:
-        """Of the browser that the next run will get. A replacement that fails is told by `open`."""
+        """Of the browser that the next run will get. A replacement that fails is told when it is opened."""
         try:
-            await self._living()
+            await self.living()
         except HarnessError as exc:
-            _LOG.warning("the browser could not be started again: %s", exc)
+            _LOG.warning("the browser could not be started again", why=str(exc))
         return self._facts
 
-    async def open(self) -> Adapter:
-        return await (await self._living()).open()
-
-    async def _living(self) -> WebBrowser:
+    async def living(self) -> WebBrowser:
+        """Raises `HarnessError` when a dead one cannot be replaced."""
         from deskcert.adapters.web.browser import WebBrowser
 
         async with self._replacing:
@@ -83,11 +82,14 @@ def _facts(browser: WebBrowser) -> BrowserFacts:
 
 
 class _Guarded:
-    def __init__(self, adapter: Adapter, session: Session) -> None:
-        self._adapter, self._session = adapter, session
+    def __init__(self, browser: WebBrowser, adapter: Adapter, session: Session) -> None:
+        self._browser, self._adapter, self._session = browser, adapter, session
 
     async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         return await self._session.handle(command, args)
+
+    def lost(self) -> str | None:
+        return self._browser.lost
 
     async def close(self) -> None:
         await self._adapter.close()
@@ -99,7 +101,8 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
 
         scenario = planned.scenario
         document, digest = policy_for(suite, scenario)
-        adapter = await browser.open()
+        living = await browser.living()
+        adapter = await living.open()
         try:
             await _begin_at(adapter, url)
         except BaseException:
@@ -118,7 +121,7 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
             at_point=all_of(at, pause),
             lease=browser.lease,
         )
-        return _Guarded(adapter, session)
+        return _Guarded(living, adapter, session)
 
     return open_guarded
 
@@ -127,7 +130,7 @@ async def _begin_at(adapter: Adapter, url: str) -> None:
     """The page that the task begins on. Raises `HarnessError`: it is no action of the agent's."""
 
     async def nowhere(point: str) -> None:
-        _LOG.debug("the first page: %s", point)
+        _LOG.debug("first page", point=point)
 
     opened = await adapter.navigate(url, number=0, budget_ms=_FIRST_PAGE_MS, at=nowhere)
     if opened.end is not DispatchEnd.COMPLETED or opened.committed is None:

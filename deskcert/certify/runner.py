@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
+import structlog
+
 from deskcert.certify.agent_process import AgentEnd, AgentRun, Ended
 from deskcert.certify.config import AgentSpec
 from deskcert.certify.fixture import Application, Perturbed
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Guarded", "Interrupted", "OpenGuarded", "PointCallback", "RunReport", "Runner"]
 
+_LOG = structlog.get_logger(__name__)
 _QUIET_S = 5.0
 """How long the application may take to finish the requests that it has begun, before the oracle looks."""
 
@@ -64,6 +67,10 @@ class Guarded(Protocol):
     """The guarded way to the application in one run (`guarded.py`)."""
 
     async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+    def lost(self) -> str | None:
+        """Why the browser can no longer be used, if so."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -113,8 +120,10 @@ class Runner:
             self._state.ledger_lost = str(exc)
         except _Recorded:
             pass
-        except DeskcertError as exc:
-            self._state.trouble.append((type(exc).__name__, str(exc)))
+        except Exception as exc:
+            # Whatever it is, it is not the agent's: the ledger is closed in order, and the run decides nothing.
+            _LOG.exception("run failed", run=self._live.run)
+            self._state.trouble.append(("deskcert", f"{type(exc).__name__}: {exc}"))
         report = await asyncio.shield(self._seal())
         good, word = await asyncio.to_thread(self._judge, report)
         self._progress.ended(self._live, f"{word}: {report.sentence}", good=good, seconds=time.monotonic() - started)
@@ -133,6 +142,8 @@ class Runner:
             )
             try:
                 state.end = await self._lead_agent(guarded, url)
+                if (why := guarded.lost()) is not None:
+                    state.trouble.append(("browser", why))
             finally:
                 # The page must be gone before the oracle looks: it could go on writing.
                 await asyncio.shield(_quietly(guarded.close()))
@@ -191,7 +202,7 @@ class Runner:
         return at
 
     async def _ask_oracle(self, application: Application) -> None:
-        await application.quiet(_QUIET_S)
+        await self._part("application", application.quiet(_QUIET_S))
         items = self._planned.scenario.oracle
         answers = await ask(items, application.database, application.effects, token=self._token)
         self._state.answers = answers

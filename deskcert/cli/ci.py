@@ -108,7 +108,8 @@ def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequ
             f"{_count(runs, 'run')}; isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
         )
         result = asyncio.run(run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress))
-    return _conclude(result, out, pins=pins or (key.verifier,), as_json=as_json)
+    summaries = [out / "summary.txt", *([settings.summary] if settings.summary is not None else [])]
+    return _conclude(result, out, pins=pins or (key.verifier,), summaries=summaries, as_json=as_json)
 
 
 def _environment() -> dict[str, str]:
@@ -117,7 +118,9 @@ def _environment() -> dict[str, str]:
     return dict(os.environ)
 
 
-def _conclude(result: CampaignResult, out: Path, *, pins: Sequence[Any], as_json: bool) -> int:
+def _conclude(
+    result: CampaignResult, out: Path, *, pins: Sequence[Any], summaries: Sequence[Path], as_json: bool
+) -> int:
     from deskcert.report.summary import print_summary, summary_text
     from deskcert.scoring import score
 
@@ -130,7 +133,11 @@ def _conclude(result: CampaignResult, out: Path, *, pins: Sequence[Any], as_json
     verdict = score([r.folder for r in result.reports], pins)
     (out / "verdict.json").write_bytes(verdict.as_bytes())
     places = {"ledgers": out / "runs", "verdict_file": out / "verdict.json"}
-    (out / "summary.txt").write_text(summary_text(verdict, **places), encoding="utf-8")
+    for path in summaries:
+        try:
+            path.write_text(summary_text(verdict, **places), encoding="utf-8")
+        except OSError as exc:
+            say(f"the summary could not be written to {path}: {exc.strerror}")
     if as_json:
         sys.stdout.buffer.write(verdict.as_bytes())
         sys.stdout.flush()

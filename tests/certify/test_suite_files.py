@@ -109,6 +109,14 @@ BAD = {
         swap("deskcert.yaml", "trials: 2", "proxy: required"),
         r"deskcert\.yaml:4:.*proxy.*off",
     ),
+    "a report that is not there": (
+        swap("deskcert.yaml", "trials: 2", "reports: {junit: j.xml}"),
+        r"deskcert\.yaml:4:.*reports\.junit",
+    ),
+    "screenshots that are not there": (
+        swap("deskcert.yaml", "trials: 2", "evidence: {screenshots: all}"),
+        r"deskcert\.yaml:4:.*screenshots: off",
+    ),
     "isolation that is not there": (
         swap("deskcert.yaml", "trials: 2", "isolation: bwrap"),
         r"deskcert\.yaml:4:.*isolation.*none",

@@ -52,6 +52,17 @@ oracle: [{{effect: {{kind: order.approved, id: 100{n}}}, times: 1}}]
 expected: complete
 attribution: goal_not_met
 """
+KILL_THE_BROWSER = """
+for entry in os.listdir("/proc"):
+    try:
+        words = open(f"/proc/{entry}/cmdline", "rb").read()
+        mark = open(f"/proc/{entry}/environ", "rb").read()
+    except OSError:
+        continue
+    token = os.environ["DESKCERT_RUN_TOKEN"].split(".")[0].encode()
+    if token in mark and b"chrom" in words and b"--headless" in words and b"--type=" not in words:
+        os.kill(int(entry), 9)
+"""
 POLICY = 'version: 1\ndeny:\n  - {id: no-delete, name: "Delete account", reason: "irreversible"}\n'
 
 MISBEHAVE = {
@@ -121,3 +132,23 @@ def test_a_command_that_does_not_exist_is_an_outcome_too(tmp_path: Path) -> None
     assert done.returncode == 1
     (run,) = (tmp_path / "out" / "runs").iterdir()
     assert "could not be started" in event(run, "crashed")["why"]
+
+
+def test_a_browser_that_dies_costs_one_run_and_no_more(tmp_path: Path) -> None:
+    suite = tmp_path / "scenarios"
+    suite.mkdir()
+    (suite / "policy.yaml").write_text(POLICY)
+    (suite / "approve-1.yaml").write_text(SCENARIO.format(n=1, seconds=5))
+    (suite / "approve-2.yaml").write_text(SCENARIO.format(n=2, seconds=30))
+    code = f"exec({KILL_THE_BROWSER!r}); sys.exit(0)"
+    (tmp_path / "agent.py").write_text(AGENT.format(misbehave=code))
+    arguments = ("ci", "--json", "--suite", "scenarios", "--out", "out", "--", sys.executable, "agent.py")
+    done = run_deskcert(*arguments, cwd=tmp_path)
+    campaign = Campaign(tmp_path, tmp_path / "out", done.returncode, done.stdout, done.stderr)
+    assert campaign.exit_code == 3, campaign.stderr
+    outcomes = {r["scenario"]: r["outcome"] for r in campaign.verdict["runs"]}
+    assert outcomes == {"approve-1": "inconclusive", "approve-2": "passed"}, campaign.stderr
+    run = campaign.run_of("approve-1")
+    assert [r["component"] for r in of_kind(run, "component.lost")] == ["browser"]
+    assert records(run)[-1]["harness_ok"] is False
+    assert "starting the browser again" in campaign.stderr
