@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from deskcert.adapters.base import Action, Handle, Live
 from deskcert.adapters.simulator import Delivered, Element, Fault, Simulator, World
@@ -49,9 +49,12 @@ from deskcert_schema.vocabulary import PipelinePoint
 __all__ = ["Delivered", "Element", "Fault", "Ledgered", "SimulatedRun", "Simulator", "World"]
 
 
+DIGEST: Final = "0" * 64
+
+
 @dataclass(frozen=True, slots=True)
 class Ledgered:
-    """One record as it would stand in the ledger; secrets are hidden."""
+    """One record as it would stand in the ledger; secrets are hidden, blobs put back."""
 
     seq: int
     kind: str
@@ -81,10 +84,13 @@ class SimulatedRun:
     _snapshots: dict[str, tuple[int, Mapping[int, Saved]]] = field(default_factory=dict)
     _policy: Policy | None = None
 
+    def __post_init__(self) -> None:
+        self._record("run.start", {"policy": {"digest": DIGEST, "content": dict(self.policy_document)}})
+
     @property
     def policy(self) -> Policy:
         if self._policy is None:
-            self._policy = compile_policy(self.policy_document, digest="0" * 64)
+            self._policy = compile_policy(self.policy_document, digest=DIGEST)
         return self._policy
 
     def snapshot(self) -> tuple[Ref, ...]:
@@ -94,7 +100,8 @@ class SimulatedRun:
         nodes = [{**raw, "ref": n} for n, raw in enumerate(seen.nodes, 1)]
         window = seen.window
         payload = {"snapshot_id": name, "complete": seen.complete, "nodes": len(nodes), "tree": {"nodes": nodes}}
-        recorded = self._record("observation", payload | {"window": {"url": window.url, "document": window.document}})
+        shown = {"id": window.id, "title": window.title, "url": window.url, "document": window.document}
+        recorded = self._record("observation", payload | {"window": shown})
         saved = {n: Saved(raw, Handle(window.document, raw["node"]), window) for n, raw in enumerate(seen.nodes, 1)}
         if recorded.seq is not None:
             self.newest_snapshot = recorded.seq
@@ -188,7 +195,9 @@ class SimulatedRun:
         seq = len(self.records)
         if self.lose_ledger_at is not None and seq >= self.lose_ledger_at:
             return Recorded(None, 0, self.now, "the disk is full")
-        self.records.append(Ledgered(seq, kind, payload))
+        # As in the ledger: `kind` is the record's own kind on a line.
+        line = {("detail_kind" if key == "kind" else key): value for key, value in payload.items()}
+        self.records.append(Ledgered(seq, kind, line))
         return Recorded(seq, self.step_us, self.now)
 
     def of_kind(self, kind: str) -> list[Ledgered]:

@@ -14,7 +14,7 @@ from deskcert.adapters.base import Handle, RawNode
 from deskcert.contract.evidence import Evidence, Field, Known, Unknown, field_from_json
 from deskcert.guard.rules import role_of
 
-__all__ = ["Changed", "Doubtful", "Identity", "Same", "compare", "saved_identity"]
+__all__ = ["Changed", "Doubtful", "Identity", "Same", "compare", "compare_saved", "saved_identity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +44,49 @@ MUTABLE_ROLES: Final = frozenset(
 
 
 def saved_identity(node: RawNode, handle: Handle) -> dict[str, Any]:
-    """The part of a snapshot's node that identity rests on; stands in the record."""
-    keys = ("role", "name", "value", "description", "context")
-    return {"document": handle.document, "node": handle.node} | {k: node[k] for k in keys if k in node}
+    """The part of a snapshot's node that identity rests on; stands in the record, and holds no value of a field.
+
+    `by` says which text is the stable one: the name, or the description where the name only repeats the value.
+    """
+    by = "description" if _repeats_its_value(node) else "name"
+    kept = {k: node[k] for k in ("role", "name", "description", "context") if k in node and not (k == "name" != by)}
+    return {"document": handle.document, "node": handle.node, "by": by} | kept
 
 
 def compare(saved: RawNode, handle: Handle, live: Evidence) -> Identity:
     """Same object, role, stable text and context, or which of them differ."""
+    return compare_saved(saved_identity(saved, handle), live)
+
+
+def compare_saved(saved: Mapping[str, Any], live: Evidence) -> Identity:
+    """`saved` is what `saved_identity` gave, from memory or from a record."""
     changed: list[str] = []
     doubtful: list[str] = []
-    if live.document != handle.document:
+    if saved["document"] != live.document:
         changed.append("document")
-    if live.node != handle.node:
+    if saved["node"] != live.node:
         changed.append("node")
     if role_of(str(saved.get("role", ""))) != role_of(live.role):
         changed.append("role")
-    for which, before, now in _stable_texts(saved, live):
-        if isinstance(before, Unknown) or isinstance(now, Unknown):
-            doubtful.append(which)
-        elif _plain(before) != _plain(now):
-            changed.append(which)
-    if _context(saved) != live.context:
+    by = str(saved["by"])
+    before: Field[str] = field_from_json(saved.get(by))
+    now = live.names.description if by == "description" else live.names.accessible
+    if isinstance(before, Unknown) or isinstance(now, Unknown):
+        doubtful.append(by)
+    elif _plain(before) != _plain(now):
+        changed.append(by)
+    if tuple((str(kind), str(label)) for kind, label in saved.get("context", ())) != live.context:
         changed.append("context")
     if changed:
         return Changed(tuple(changed))
     return Doubtful(tuple(doubtful)) if doubtful else Same()
 
 
-def _stable_texts(saved: RawNode, live: Evidence) -> list[tuple[str, Field[str], Field[str]]]:
-    name = field_from_json(saved.get("name"))
-    value = field_from_json(saved.get("value"))
-    repeats_value = isinstance(name, Known) and isinstance(value, Known) and _plain(name) == _plain(value)
-    if role_of(str(saved.get("role", ""))) in MUTABLE_ROLES and repeats_value and _plain(name):
-        return [("description", field_from_json(saved.get("description")), live.names.description)]
-    return [("name", name, live.names.accessible)]
+def _repeats_its_value(node: RawNode) -> bool:
+    name, value = _plain(field_from_json(node.get("name"))), _plain(field_from_json(node.get("value")))
+    return role_of(str(node.get("role", ""))) in MUTABLE_ROLES and name != "" and name == value
 
 
 def _plain(value: Field[str]) -> str:
     """White space is layout; an empty text is no text, like an absent one."""
     return " ".join(str(value.value).split()) if isinstance(value, Known) else ""
-
-
-def _context(saved: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(kind), str(label)) for kind, label in saved.get("context", ()))

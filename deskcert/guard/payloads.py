@@ -55,9 +55,8 @@ def _openable(request: ActRequest, evidence: Evidence | None) -> bool:
 
 
 def target_of(request: ActRequest) -> dict[str, Any]:
-    """ref, role, name, context as the agent knew them, with the rest of the saved identity. No value of a field."""
-    node = {k: v for k, v in saved_identity(request.saved.node, request.saved.handle).items() if k != "value"}
-    return {"ref": str(request.ref)} | node
+    """ref, role, name, context as the agent knew them, with the rest of the saved identity."""
+    return {"ref": str(request.ref)} | saved_identity(request.saved.node, request.saved.handle)
 
 
 def target_shown(request: ActRequest) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from deskcert.contract.evidence import Destination, Known, Unknown
 from deskcert.contract.refs import Ref
 from deskcert.guard.outcome import ActOutcome
 from deskcert.guard.steps import Look, Perform, Release, Sleep, TakeLease
-from deskcert.testing import Delivered, Element, Fault, SimulatedRun, World
+from deskcert.replay.decisions import recompute_records
+from deskcert.testing import Delivered, Element, Fault, Ledgered, SimulatedRun, World
+from deskcert_ledger import Record
 from deskcert_schema.disposition import Delivery
 from deskcert_schema.vocabulary import Code, DetailKind, PipelinePoint
 
@@ -88,6 +90,10 @@ TIMEOUTS = st.sampled_from([0, 300, 1_000])
 POINTS = st.sampled_from([p for p in PipelinePoint if p not in (PipelinePoint.OBSERVED, PipelinePoint.REACHED)])
 
 
+def decided(record: Ledgered) -> bool:
+    return record.kind != "action.refused" or "evidence" in record.data
+
+
 def looks(element: Element) -> tuple[object, ...]:
     """By which a person, and so the retry gate, recognises a control."""
     return element.role, element.name, element.context, element.destination
@@ -130,9 +136,11 @@ class Guarded(RuleBasedStateMachine):
     def reads(self, readable: bool) -> None:
         self.run.world.readable = readable
 
-    @rule(after=st.integers(0, 3))
-    def ledger_fails(self, after: int) -> None:
-        self.run.lose_ledger_at = len(self.run.records) + after
+    @rule(after=st.integers(0, 60))
+    def ledger_will_fail(self, after: int) -> None:
+        """For good: one failed write poisons a ledger."""
+        if self.run.lose_ledger_at is None:
+            self.run.lose_ledger_at = len(self.run.records) + after
 
     @rule(step=st.sampled_from([Look, Perform, Release, Sleep]))
     def driver_stops(self, step: type) -> None:
@@ -168,7 +176,6 @@ class Guarded(RuleBasedStateMachine):
         self._judge(ref, outcome, self.run.world.delivered[before:], self.run.world.dispatches[sent:])
         for delivered in self.run.world.delivered[before:]:
             self._judge_repeat(delivered, outcome, snapshots, repeat_of, unanswered)
-        self.run.lose_ledger_at = None
         self.run.interrupt_before = None
 
     def _judge(self, ref: Ref, outcome: ActOutcome, delivered: list[Delivered], sent: list[int]) -> None:
@@ -229,6 +236,12 @@ class Guarded(RuleBasedStateMachine):
         intents = {r.seq for r in self.run.records if r.kind == "action.intent"}
         assert len(set(self.run.world.dispatches)) == len(self.run.world.dispatches)
         assert set(self.run.world.dispatches) <= intents
+
+    def teardown(self) -> None:
+        """Every decision of the history comes out the same from its records alone."""
+        again = recompute_records(Record(r.seq, r.kind, "guard", "", 0, dict(r.data), b"") for r in self.run.records)
+        assert not again.differences
+        assert again.decisions == sum(r.kind.startswith("action.") for r in self.run.records if decided(r))
 
     @invariant()
     def no_lease_is_left_behind(self) -> None:
