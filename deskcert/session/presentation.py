@@ -87,7 +87,8 @@ def _branches(nodes: Sequence[RawNode], display: Display) -> list[_Branch]:
     roots: list[_Branch] = []
     path: list[_Branch] = []
     for node in nodes:
-        del path[node["d"] :]
+        while path and path[-1].node["d"] >= node["d"]:
+            path.pop()
         branch = _Branch(node)
         (path[-1].children if path else roots).append(branch)
         path.append(branch)
