@@ -105,6 +105,21 @@ async def test_out_of_view_is_deferred_and_judged_after_the_scroll(adapter: WebA
     assert await script(adapter, "scrollY") > 4000
 
 
+async def test_a_scroller_inside_the_page_is_scrolled_too(adapter: WebAdapter, witness: Witness) -> None:
+    inner = "<div style='height:900px'></div><button id=b onclick='window.hit=1'>Far</button><div style='height:900px'></div>"
+    seen = await show(
+        adapter, witness, f"<div style='height:90px;overflow:auto'>{inner}</div><p>below</p>" + "<br>" * 60
+    )
+    handle = find(seen, name="Far")
+    assert (await look(adapter, handle)).hit_test.status == "deferred"
+    found = await act(adapter, handle)
+    assert (found.end, found.preparatory_scroll, await script(adapter, "window.hit")) == (
+        DispatchEnd.COMPLETED,
+        True,
+        1,
+    )
+
+
 async def test_a_cover_found_only_after_the_scroll_sends_nothing(adapter: WebAdapter, witness: Witness) -> None:
     far = "<div style='height:5000px'></div><button id=b onclick='window.hit=1'>Far</button><div style='height:900px'></div>"
     cover = "<div style='position:fixed;inset:0;background:#fff8'>Cover</div>"

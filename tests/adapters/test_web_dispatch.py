@@ -192,6 +192,13 @@ async def test_set_value_is_an_edit_that_the_page_notices(adapter: WebAdapter, w
     assert (await act(adapter, find(seen, id="f"), Action("set-value", value="2"))).end is DispatchEnd.COMPLETED
 
 
+async def test_set_value_in_an_editable_region(adapter: WebAdapter, witness: Witness) -> None:
+    seen = await show(adapter, witness, "<div contenteditable role=textbox aria-label=Text id=f>old <b>words</b></div>")
+    found = await act(adapter, find(seen, id="f"), Action("set-value", value="new"))
+    assert (found.end, found.reached) == (DispatchEnd.COMPLETED, True)
+    assert await script(adapter, "f.innerText") == "new"
+
+
 async def test_a_value_is_no_identity_and_a_secret_is_not_read(adapter: WebAdapter, witness: Witness) -> None:
     seen = await show(
         adapter, witness, "<input id=f aria-label=Note value=a><input id=p type=password aria-label=Pin value=hunter2>"

@@ -154,6 +154,18 @@ async def test_an_open_shadow_root_is_walked(adapter: WebAdapter, witness: Witne
     assert found.hit.same_as_target
 
 
+async def test_a_closed_shadow_root_is_told_not_hidden(adapter: WebAdapter, witness: Witness) -> None:
+    define = (
+        "<x-c></x-c><x-plain>text</x-plain><script>customElements.define('x-plain',class extends HTMLElement{});"
+        "customElements.define('x-c',class extends HTMLElement{constructor(){super();"
+        "this.attachShadow({mode:'closed'}).innerHTML='<button>Publish</button>'}})</script>"
+    )
+    seen = await show(adapter, witness, define)
+    assert not seen.complete
+    assert list(seen.reasons) == ["the inside of a <x-c> could not be read (closed shadow root)"]
+    assert not any(n.get("name") == "Publish" for n in seen.nodes)
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [(ObserveOptions(max_nodes=20), "more than 20 nodes"), (ObserveOptions(max_depth=3), "depth of more than 3")],

@@ -57,6 +57,7 @@ class WebAdapter:
         self._dialog: Dialog | None = None
         self._held: list[Any] = []
         self._dialog_numbers = count(1)
+        self._closed: dict[tuple[str, str], bool] = {}
         self._target = ""
         self._title = ""
 
@@ -135,6 +136,27 @@ class WebAdapter:
         value: str = answer["result"]["value"]
         return value
 
+    async def _is_closed(self, frame: Frame, node: str, budget_ms: int) -> bool:
+        """Whether a custom element has a closed shadow root, from the browser; asked once in an element's life."""
+        key = (frame.loader, node)
+        if key not in self._closed:
+            context = await self._context_of(frame, budget_ms)
+            found = await self._channel.call(
+                "Runtime.callFunctionOn",
+                {
+                    "functionDeclaration": call_function("node"),
+                    "executionContextId": context,
+                    "arguments": [{"value": node}],
+                },
+                budget_ms=budget_ms,
+            )
+            described = await self._channel.call(
+                "DOM.describeNode", {"objectId": found["result"].get("objectId"), "pierce": True}, budget_ms=budget_ms
+            )
+            roots = described["node"].get("shadowRoots", ())
+            self._closed[key] = any(root.get("shadowRootType") == "closed" for root in roots)
+        return self._closed[key]
+
     async def _context_of(self, frame: Frame, budget_ms: int) -> int:
         if frame.context is None:
             try:
@@ -170,12 +192,14 @@ class WebAdapter:
         why = "it navigated again and again"
         for tries in range(_TRIES):
             before = self._frames.main.loader
-            found = Observation(self._frames, self._evaluate, options, deadline=deadline)
+            found = Observation(self._frames, self._evaluate, self._is_closed, options, deadline=deadline)
             try:
                 await found.run()
-            except ChannelRefused as error:
+            except (ChannelRefused, ChannelLost) as error:
+                # The document went away under the walk: the next one is read from its beginning.
+                self._check_alive()
                 why = str(error)
-            except (ChannelLost, ChannelTimeout) as error:
+            except ChannelTimeout as error:
                 self._check_alive()
                 raise AdapterError(
                     f"the page did not answer within {options.budget_ms} ms ({error})",

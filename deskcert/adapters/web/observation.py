@@ -1,8 +1,10 @@
 """Observing: one walk in every frame, joined to one flat list.
 
 Ids of nodes in a child frame carry that frame's own generation (`n12@<loader id>`), so that a ref dies with its frame.
-A closed shadow root cannot be seen by any script of ours; its host looks empty, and only the names on the host and the
-proxy stand guard for what is inside.
+
+A closed shadow root cannot be read by a script. The browser is asked whether a custom element has one; then the walk is
+not complete, and nothing inside has a ref. A closed root on a plain element (a `div`) is not even suspected: asking for
+every element would cost more than the walk. There the names on the host and the proxy stand guard.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ __all__ = ["Evaluate", "Observation", "split_node"]
 type Evaluate = Callable[[Frame, str, list[Any], int], Awaitable[str]]
 """(frame, function of our world, arguments, budget in ms) -> its JSON text. Raises the channel's errors."""
 
+type IsClosed = Callable[[Frame, str, int], Awaitable[bool]]
+"""(frame, id of a custom element, budget in ms) -> it has a closed shadow root. Raises the channel's errors."""
+
+_MOST_HOSTS: Final = 64
 _GRACE_MS: Final = 250
 """What an answer may take beyond the walk's own budget, which the walk itself keeps."""
 
@@ -29,9 +35,18 @@ class Observation:
     """One joined walk. `run` raises the channel's errors when the main frame could not be walked; what a child frame
     does not give is one of the `reasons`."""
 
-    def __init__(self, frames: Frames, evaluate: Evaluate, options: ObserveOptions, *, deadline: float) -> None:
+    def __init__(
+        self,
+        frames: Frames,
+        evaluate: Evaluate,
+        is_closed: IsClosed,
+        options: ObserveOptions,
+        *,
+        deadline: float,
+    ) -> None:
         """`deadline` on the monotonic clock, in seconds."""
-        self._frames, self._evaluate, self._options, self._deadline = frames, evaluate, options, deadline
+        self._frames, self._evaluate, self._is_closed = frames, evaluate, is_closed
+        self._options, self._deadline = options, deadline
         self.title = ""
         self.url = ""
         self.nodes: list[RawNode] = []
@@ -70,6 +85,7 @@ class Observation:
         if raw["loading"]:
             self.loading.append(frame)
             self._because("a document was still loading")
+        await self._hosts(frame, raw["hosts"])
         if not any("frame" in node for node in raw["nodes"]) and not suffix:
             self.nodes += raw["nodes"]
             return
@@ -94,6 +110,17 @@ class Observation:
             self._because(f"a frame could not be read: {error}")
             return
         await self._join(inner, child, suffix=f"@{child.loader}", path=node["path"])
+
+    async def _hosts(self, frame: Frame, hosts: list[list[str]]) -> None:
+        for node, tag in hosts[:_MOST_HOSTS]:
+            try:
+                closed = await self._is_closed(frame, node, self._left_ms())
+            except FAILURES:
+                closed = True
+            if closed:
+                self._because(f"the inside of a <{tag}> could not be read (closed shadow root)")
+        if len(hosts) > _MOST_HOSTS:
+            self._because(f"more than {_MOST_HOSTS} custom elements, not all asked for a closed shadow root")
 
     async def _children(self, frame: Frame) -> dict[int, Frame]:
         """Child frames by their number among the document's child windows, as each says of itself."""

@@ -35,7 +35,6 @@ const focusSVG = method(SVGElement.prototype, "focus");
 const takeFocus = (el) => (el instanceof SVGElement ? focusSVG : focusHTML)(el, { preventScroll: true });
 const clickElement = method(HTMLElement.prototype, "click");
 const contentEditableOf = getter(HTMLElement.prototype, "isContentEditable");
-const documentQuery = method(Document.prototype, "querySelector");
 const fromDocument = (name) => {
   const read = getter(Document.prototype, name);
   return () => read(document);
@@ -45,8 +44,6 @@ const documentTitle = fromDocument("title");
 const documentState = fromDocument("readyState");
 const documentRoot = fromDocument("documentElement");
 const baseURI = () => getter(Node.prototype, "baseURI")(document);
-const activeIn = (root) => (root === document ? documentActive() : root instanceof ShadowRoot ? root.activeElement : null);
-const documentActive = fromDocument("activeElement");
 const documentQueryAll = method(Document.prototype, "querySelectorAll");
 const execCommand = method(Document.prototype, "execCommand");
 const byId = (root, id) => (nodeType(root) === 9 ? documentById(root, id) : fragmentById(root, id));

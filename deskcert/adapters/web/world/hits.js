@@ -38,6 +38,18 @@ function pointsOf(el) {
 
 const inView = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight;
 
+// A scroller cuts the element off at this point: out of view, though inside the window.
+function clippedAt(el, x, y) {
+  for (const at of ancestorsOf(el)) {
+    const tag = tagOf(at);
+    if (tag === "body" || tag === "html") return false;
+    if (styleOf(at).overflow === "visible") continue;
+    const box = rectOf(at);
+    if (x < box.left || x > box.right || y < box.top || y > box.bottom) return true;
+  }
+  return false;
+}
+
 // Its descendants, its label, its control and the ancestors that it activates count as the element itself.
 function countsAs(hit, el) {
   if (flatContains(el, hit)) return true;
@@ -53,13 +65,15 @@ function hitTest(el) {
   const points = pointsOf(el).filter(inView);
   if (points.length === 0) return { status: "deferred", at: null };
   let occluder = null;
+  let clipped = 0;
   for (const [x, y] of points) {
     const hit = deepestAt(x, y);
     if (hit === null) continue;
     if (countsAs(hit, el)) return frameHit({ status: "pass", at: [x, y] });
-    occluder ??= hit;
+    if (clippedAt(el, x, y)) clipped++;
+    else occluder ??= hit;
   }
-  if (occluder === null) return { status: "unknown", at: null };
+  if (occluder === null) return { status: clipped > 0 ? "deferred" : "unknown", at: null };
   const named = namedAround(occluder);
   const role = roleOf(named);
   return { status: "fail", occluder_role: role, occluder_name: orNull(nameOf(named, role).slice(0, MOST_LABEL)), at: null };

@@ -66,7 +66,7 @@ function isSecure(el) {
   return (styleOf(el).webkitTextSecurity || "none") !== "none";
 }
 
-const isFocused = (el) => activeIn(rootOf(el)) === el;
+const isFocused = (el) => matches(el, ":focus");
 
 // Something of it can be seen: a box with an area, and no ancestor that hides it. `aria-hidden` hides from screen readers only.
 function isVisible(el) {
@@ -109,9 +109,11 @@ function disabledAt(el, around = false) {
   return tag !== "fieldset" && matches(el, ":disabled") && (!around || tag === "button" || tag === "select" || tag === "optgroup");
 }
 
+// A live collection: asking it costs nothing while the page has no dialog.
+const dialogs = method(Document.prototype, "getElementsByTagName")(document, "dialog");
+
 function behindModal(el) {
-  const modal = documentQuery(document, "dialog:modal");
-  if (modal === null) return false;
+  if (dialogs.length === 0 || ![...dialogs].some((d) => matches(d, ":modal"))) return false;
   for (let at = el; at !== null; at = parentOf(at)) if (tagOf(at) === "dialog" && matches(at, ":modal")) return false;
   return !isPopoverOpen(el);
 }

@@ -18,6 +18,7 @@ class Walk {
     this.reasons = new Set();
     this.memo = newMemo();
     this.run = "";
+    this.hosts = []; // custom elements without an open root: perhaps a closed one
     this.observed = 0;
     this.stopped = false;
   }
@@ -72,6 +73,7 @@ class Walk {
     const shown = option || style.visibility === "visible";
     const role = shown ? roleOf(el) : "generic";
     const interactive = shown && (isInteractive(el, role) || (!place.pointer && style.cursor === "pointer" && !place.quiet && isHTML(el)));
+    if (tag.includes("-") && shown && shadowOf(el) === null && matches(el, ":defined")) this.hosts.push([idOf(el), tag]);
     if (!shown || (!interactive && (TRANSPARENT.has(role) || (place.quiet && role !== "iframe")))) {
       this.passThrough(el, tag, place, domDepth);
       return;
@@ -182,7 +184,7 @@ function walk(options) {
   state.flush(place);
   return {
     title: documentTitle(), url: documentURL(), nodes: state.nodes, reasons: [...state.reasons], observed: state.observed,
-    loading: documentState() === "loading",
+    hosts: state.hosts, loading: documentState() === "loading",
   };
 }
 

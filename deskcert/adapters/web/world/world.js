@@ -9,6 +9,7 @@ globalThis.deskcert = Object.freeze({
   walk: (options) => JSON.stringify(walk(JSON.parse(options))),
   probe: (id, command, key) => JSON.stringify(probe(id, command, key)),
   perform: (id, request) => JSON.stringify(perform(id, JSON.parse(request))),
+  node: (id) => nodeOf(id),
   ready: () => parsed,
   index: () => String(ownIndex()),
   window: () => JSON.stringify({ title: documentTitle(), url: documentURL() }),
