@@ -33,6 +33,7 @@ _DIRECTED: Final = regex.compile(
 _STRAY_MARKS: Final = regex.compile(r"(?<=\p{Latin})\p{Mn}+")
 _THIN_SPACE: Final = regex.compile(r"(?<=\p{L})[\u2004-\u2006\u2009\u200a\u202f\u205f](?=\p{L})")
 _SPACED_OUT: Final = regex.compile(r"(?<!\S)\S(?:\s\S){3,}(?!\S)")
+_MIRRORED: Final = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 _WORD: Final = regex.compile(r"[\w|]+")
 _INITIAL_I: Final = regex.compile(r"(?<![^\W_])i")
 
@@ -61,7 +62,7 @@ def _skeleton_once(text: str) -> str:
 
 
 def _deep(text: str) -> str:
-    return _until_settled(fold(text), lambda t: fold(skeleton(t)))
+    return _until_settled(text, lambda t: fold(skeleton(t)))
 
 
 def _initial(text: str) -> str:
@@ -136,15 +137,16 @@ def _without_letter_spacing(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def display(text: str) -> tuple[str, ...]:
-    """The text as it stands on the screen (UAX #9: overrides, isolates, brackets mirrored), in a left-to-right and in a
-    right-to-left paragraph. Empty where order cannot differ."""
+    """The text as it stands on the screen (UAX #9: overrides, isolates), in a left-to-right and in a right-to-left
+    paragraph, each with its brackets as they are and mirrored. Empty where order cannot differ."""
     if _DIRECTED.search(text) is None:
         return ()
     from bidi import get_display
 
     line = _sub(_WHITE, " ", text.encode("utf-8", "replace").decode("utf-8"))
-    shown = dict.fromkeys(str(get_display(line, base_dir=direction)) for direction in ("L", "R"))
-    return tuple(shown)
+    shown = [str(get_display(line, base_dir=direction)) for direction in ("L", "R")]
+    # python-bidi orders and does not mirror, and does not tell which run a bracket stood in: both are tried.
+    return tuple(dict.fromkeys([*shown, *(text.translate(_MIRRORED) for text in shown)]))
 
 
 @lru_cache(maxsize=4096)
