@@ -51,11 +51,11 @@ def pause_from(environment: Mapping[str, str]) -> PauseAt | None:
     text = environment.get("DESKCERT_PAUSE_AT", "")
     if not text:
         return None
-    point, _, number = text.partition(":")
+    point, colon, number = text.partition(":")
     file = environment.get("DESKCERT_PAUSE_FILE", "")
     if point not in set(PipelinePoint):
         raise UsageError(f"DESKCERT_PAUSE_AT: {point!r} is no pipeline point; use one of {', '.join(PipelinePoint)}")
-    if number and not (number.isascii() and number.isdecimal() and 1 <= int(number) <= 1_000_000):
+    if colon and not (number.isascii() and number.isdecimal() and 1 <= int(number) <= 1_000_000):
         raise UsageError(f"DESKCERT_PAUSE_AT: expected <point>:<n> with n from 1, found {text!r}")
     if not file:
         raise UsageError(

@@ -60,15 +60,17 @@ MAX_BYTES: Final = 900_000
 def shown_within(snapshot: Snapshot, display: Display, limit: int = MAX_BYTES) -> tuple[dict[str, Any], str, bool]:
     """Tree, text, and whether a part had to be left out of this answer (never out of the record) to fit a line."""
     text = text_form(snapshot, display)
+    of_text = _size(text)
     for attempt in (display, Display(interactive_only=True, compact=True, max_depth=display.max_depth)):
         tree = nested(snapshot, attempt)
         cut = attempt is not display
-        if len(snapshot.nodes) < 500 or _size(tree) + len(text.encode()) <= limit:
+        if len(snapshot.nodes) < 500 or _size(tree) + of_text <= limit:
             return (_truncated(tree) if cut else tree), text, cut
-    room = limit - 10_000
     stub = _truncated(_node("window", snapshot.window.title, []))
-    kept = text.encode()[:room].decode(errors="ignore")
-    return stub, kept if len(kept) == len(text) else kept + "\n… cut here: ask for less", True
+    if of_text > limit - 10_000:
+        # Escapes may double a character, so half of the room always fits.
+        text = text.encode()[: limit // 2].decode(errors="ignore") + "\n… cut here: ask for less"
+    return stub, text, True
 
 
 def _truncated(tree: dict[str, Any]) -> dict[str, Any]:
@@ -79,8 +81,8 @@ def _node(role: str, name: str, children: list[dict[str, Any]]) -> dict[str, Any
     return {"role": role, "name": name, "states": [], "available_actions": [], "children": children}
 
 
-def _size(tree: dict[str, Any]) -> int:
-    return len(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode())
+def _size(shown: object) -> int:
+    return len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _branches(nodes: Sequence[RawNode], display: Display) -> list[_Branch]:
