@@ -143,7 +143,9 @@ async def test_a_handler_that_hangs_is_reached_and_has_no_answer(adapter: WebAda
 
 
 @pytest.mark.parametrize("kind", ["confirm", "alert", "prompt"])
-async def test_a_dialog_that_blocks_is_an_answer_at_once(adapter: WebAdapter, witness: Witness, kind: str) -> None:
+async def test_a_dialog_that_blocks_is_an_answer_at_once(
+    browser: WebBrowser, adapter: WebAdapter, witness: Witness, kind: str
+) -> None:
     seen = await show(
         adapter, witness, f"<button onclick=\"if({kind}('Delete 3 invoices?')){HIT % 'yes'}\">Clean up</button>"
     )
@@ -152,6 +154,7 @@ async def test_a_dialog_that_blocks_is_an_answer_at_once(adapter: WebAdapter, wi
     assert (found.end, found.reached) == (DispatchEnd.NO_ANSWER, True)
     assert found.dialog is not None
     assert (found.dialog.type, found.dialog.text) == (kind, "Delete 3 invoices?")
+    await (await browser.open()).close()  # time enough for anybody who would answer it by themselves
     assert adapter.dialog() == found.dialog
     # Nobody answered it, and nothing else is possible until somebody does.
     assert isinstance(await adapter.probe(handle, CLICK, budget_ms=200), Unreadable)
