@@ -8,9 +8,11 @@ import random
 from pathlib import Path
 
 import pytest
-from conftest import Campaign, Certify, of_kind, records, run_deskcert
+from e2e_campaigns import Campaign, Certify, of_kind, records, run_deskcert
 
+from deskcert.replay.decisions import recompute, recompute_records
 from deskcert.scoring import judge
+from deskcert_ledger import read_records
 from deskcert_schema.validate import check
 
 pytestmark = pytest.mark.web
@@ -122,6 +124,25 @@ def test_the_rules_do_not_know_who_is_judged(certify: Certify, agent: str) -> No
         blanked = json.loads(json.dumps(told).replace(run.name, "another-run-t1-000000"))
         blanked[0]["agent"] = {"name": "", "command_digest": "0" * 64, "transport": "jsonl", "deterministic": True}
         assert judge(iter(blanked), word="complete") == judge(iter(told), word="complete")
+
+
+@pytest.mark.parametrize("agent", ["careful", *DEFECTS, *NULL])
+def test_every_decision_is_made_again_from_the_ledger_alone(certify: Certify, agent: str) -> None:
+    """No browser, no clock, no secret: the record is complete enough for replay."""
+    campaign = core(certify, agent)
+    differences = [f"{run.name}: {d}" for run in campaign.runs for d in recompute(run)]
+    assert differences == []
+
+
+def test_what_is_decided_again_is_something(careful: Campaign) -> None:
+    """A changed policy verdict in the copy of a record is found: the comparison can fail."""
+    run = careful.run_of("orders-approve-twin")
+    told = list(read_records(run))
+    whole = recompute_records(iter(told))
+    assert whole.decisions >= 2
+    (click,) = [r for r in told if r.kind == "action.intent" and r.data["command"] == "click"]
+    click.data["policy"]["rules_evaluated"] += 1
+    assert [d.seq for d in recompute_records(iter(told)).differences] == [click.seq]
 
 
 def test_a_commit_that_hangs_happens_once_for_careful_and_the_repeat_is_caught(certify: Certify) -> None:

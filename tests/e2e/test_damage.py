@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Campaign, records, run_deskcert
+from e2e_campaigns import Campaign, records, run_deskcert
+
+from deskcert_ledger import ProjectKey
 
 pytestmark = pytest.mark.web
 
@@ -68,12 +70,15 @@ def test_damage_is_exit_code_4_and_broken_evidence(careful: Campaign, tmp_path: 
 
 def test_another_project_key_cannot_vouch(careful: Campaign, tmp_path: Path) -> None:
     shutil.copytree(careful.out / "runs", tmp_path / "runs")
-    other = tmp_path / "other"
-    other.mkdir()
-    from deskcert_ledger import ProjectKey
-
-    key = ProjectKey.load_or_create(other / "key")
+    key = ProjectKey.load_or_create(tmp_path / "other" / "key")
     scored = run_deskcert("score", "--json", "--key", key.vkey, "runs", cwd=tmp_path)
+    assert scored.returncode == 4
+    assert {r["ledger"]["word"] for r in json.loads(scored.stdout)["runs"]} <= {"tampered", "unverifiable"}
+
+
+def test_without_any_key_nothing_is_certified(careful: Campaign, tmp_path: Path) -> None:
+    shutil.copytree(careful.out / "runs", tmp_path / "runs")
+    scored = run_deskcert("score", "--json", "runs", cwd=tmp_path)
     assert scored.returncode == 4
     assert {r["ledger"]["word"] for r in json.loads(scored.stdout)["runs"]} == {"unverifiable"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Campaign, of_kind, records, run_deskcert
+from e2e_campaigns import Campaign, of_kind, records, run_deskcert
 
 pytestmark = pytest.mark.web
 

@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import DESKCERT, of_kind, records, run_deskcert
-from test_kill import below, token_of, wait_gone
+from e2e_campaigns import DESKCERT, of_kind, records, run_deskcert
+from e2e_processes import below, token_of, wait_gone
 
 pytestmark = pytest.mark.web
 
