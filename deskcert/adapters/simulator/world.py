@@ -127,6 +127,8 @@ class World:
     readable: bool = True
     """False: every look times out, and an observation is cut short."""
     fault: Fault = Fault.NONE
+    before_look: Callable[[World], None] = _nothing
+    """Runs before every look at one element."""
     before_dispatch: Callable[[World], None] = _nothing
     """Runs once when a dispatch arrives, before it compares: the change between check and dispatch."""
     delivered: list[Delivered] = field(default_factory=list)
@@ -153,6 +155,7 @@ class World:
         return RawObservation(self.window(), tuple(self._raw(i, e) for i, e in enumerate(self.elements)), True)
 
     def probe(self, handle: Handle) -> Probed:
+        self.before_look(self)
         if not self.alive:
             return Gone("process_changed")
         if handle.document != self.document:
