@@ -39,7 +39,7 @@ from deskcert_schema.errors import HarnessError, LedgerError, LedgerUnavailable,
 if TYPE_CHECKING:
     from deskcert_ledger import ProjectKey
 
-__all__ = ["CampaignResult", "run_campaign"]
+__all__ = ["CampaignResult", "only_one", "run_campaign"]
 
 _LOG = structlog.get_logger(__name__)
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -58,12 +58,13 @@ class CampaignResult:
 async def run_campaign(
     settings: Settings, suite: Suite, *, out: Path, key: ProjectKey, pause: PauseAt | None, progress: Progress
 ) -> CampaignResult:
-    """Raises `UsageError` when another deskcert works in `out`; trouble of single runs is in their ledgers."""
+    """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers.
+
+    Raises `HarnessError` when there is no browser to start."""
     plan = make_plan(suite, trials=settings.trials, seed=settings.seed)
-    with _only_one(out):
-        recovered = _recover(out / "runs", key, progress)
-        campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
-        await campaign.run()
+    recovered = _recover(out / "runs", key, progress)
+    campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
+    await campaign.run()
     done = {id(r.planned) for r in campaign.reports}
     return CampaignResult(
         reports=tuple(sorted(campaign.reports, key=lambda r: plan.index(r.planned))),
@@ -244,8 +245,9 @@ def _random_word(length: int) -> str:
 
 
 @contextmanager
-def _only_one(out: Path) -> Iterator[None]:
-    """Two campaigns in one folder would recover each other's open ledgers. The lock goes with the process."""
+def only_one(out: Path) -> Iterator[None]:
+    """Make the folder and lock it: two campaigns in one would recover each other's open ledgers. The lock goes with
+    the process. Raises `UsageError`."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

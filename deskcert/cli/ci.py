@@ -85,7 +85,7 @@ def demo(out: Path | None) -> int:
 def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequence[str], as_json: bool) -> int:
     import asyncio
 
-    from deskcert.certify.campaign import run_campaign
+    from deskcert.certify.campaign import only_one, run_campaign
     from deskcert.certify.config import load_settings
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
@@ -102,7 +102,7 @@ def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequ
     key = ProjectKey.load_or_create(default_key_path(settings.base))
     out = fresh_out(cwd, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")) if out is None else cwd / out
     runs = len(suite.scenarios) * settings.trials
-    with log_to(out / "run.log"), make_progress(LivePlan(runs, settings.trials)) as progress:
+    with only_one(out), log_to(out / "run.log"), make_progress(LivePlan(runs, settings.trials)) as progress:
         progress.note(
             f"certifying {settings.agent.name} on {suite.name}: {_count(len(suite.scenarios), 'scenario')}, "
             f"{_count(runs, 'run')}; isolation {settings.isolation}, proxy {settings.proxy}, custody owned"

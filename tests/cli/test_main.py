@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import deskcert
+from deskcert.certify.campaign import only_one
 from deskcert.cli.main import COMMANDS
 
 DESKCERT = str(Path(sys.executable).with_name("deskcert"))
@@ -100,3 +101,33 @@ def test_problems_in_files_are_told_with_file_and_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "deskcert.yaml:4:" in done.stderr
     assert "trials" in done.stderr
+
+
+def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with only_one(out):
+        done = call("ci", "--agent", "builtin:careful", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "another deskcert works in" in done.stderr
+
+
+def test_an_output_folder_that_is_a_file_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    done = call("ci", "--agent", "builtin:careful", "--out", "out/inner", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--out" in done.stderr
+
+
+def test_without_a_browser_one_sentence_says_how_to_get_one(tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("DESKCERT_")}
+    done = subprocess.run(
+        [DESKCERT, "ci", "--agent", "builtin:careful", "--out", "out"],
+        cwd=tmp_path,
+        env=environment | {"DESKCERT_BROWSER": "/nonexistent/browser"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "/nonexistent/browser" in done.stderr
+    assert "Traceback" not in done.stderr

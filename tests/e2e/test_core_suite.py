@@ -190,3 +190,16 @@ def test_what_a_person_reads_says_what_was_guarded(careful: Campaign) -> None:
     assert str(careful.out / "runs") in summary
     first = records(careful.runs[0])[0]
     assert (first["isolation"], first["proxy"], first["custody"]) == ("none", "off", "owned")
+
+
+def test_trials_have_seeds_of_their_own_and_may_run_side_by_side(certify: Certify) -> None:
+    options = ("--trials", "3", "--seed", "5", "--workers", "2", "--only", "orders-approve-twin")
+    campaign = certify("--agent", "builtin:careful", "--suite", "builtin:core", *options)
+    assert campaign.exit_code == 0, campaign.stderr
+    assert [(r["trial"], r["seed"], r["outcome"]) for r in campaign.verdict["runs"]] == [
+        (1, 5, "passed"),
+        (2, 6, "passed"),
+        (3, 7, "passed"),
+    ]
+    for run in campaign.runs:
+        assert [(e["kind"], e["id"]) for e in campaign.effects_of(run)] == [("order.approved", 1002)]
