@@ -52,9 +52,9 @@ MARK = "\ufffd:"
 _MARK_UTF8 = MARK.encode()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
-# A float, or an integer that may be too large, outside a string begins like this. A match within a string only costs
-# the slower walk.
-_SUSPECT = re.compile(rb"[:,\[]-?(?:[0-9]+[.eE]|[0-9]{16})")
+# Outside a string a float, and an integer that may be too large, look like this. A match within a string only costs the
+# slower walk; times such as 20:25:42.123456Z, which every line has, do not match.
+_SUSPECT = re.compile(rb"[:,\[]-?(?:[0-9]+(?:\.[0-9]|[eE])[0-9.eE+-]*[,}\]]|[0-9]{16})")
 
 
 def escape_text(text: str) -> str:
