@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
         "explain": _Entry("deskcert.cli.rules", "explain", "Say what a scoring rule means and how to fix the agent."),
         "key": _Entry("deskcert.cli.key", "key", "Show the project's public key."),
+        "mcp": _Entry("deskcert.cli.mcp", "mcp", "Serve a guarded page to an agent that speaks MCP."),
     }
 )
 

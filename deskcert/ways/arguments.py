@@ -1,0 +1,171 @@
+"""What each command takes, as every way in tells it: MCP's input schemas and the command line's options.
+
+A table of plain data: the one-shot command line reads it without loading the guard. A test holds it against the
+commands themselves, which remain the judges of what they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+__all__ = ["COMMANDS", "CommandInfo", "Param", "input_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    name: str
+    schema: Mapping[str, Any]
+    """JSON Schema of its value."""
+    help: str
+    required: bool = False
+    positional: bool = False
+    """On the command line it stands without an option's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInfo:
+    line: str
+    """One sentence, for lists."""
+    params: tuple[Param, ...] = ()
+    acting: bool = False
+    """It reaches the application: never to be repeated blindly."""
+    example: str = ""
+    """Of the command line."""
+
+
+_REF: Final = Param(
+    "ref",
+    {"type": "string", "pattern": "^@s[0-9a-z]{3,63}:e[1-9][0-9]{0,8}$"},
+    "Whose: @<snapshot id>:e<n>, from a snapshot.",
+    required=True,
+    positional=True,
+)
+_COMMON: Final = (
+    Param(
+        "timeout_ms",
+        {"type": "integer", "minimum": 0, "maximum": 60_000},
+        "How long to wait until it can be done, in ms; 0 is one look.",
+    ),
+    Param(
+        "repeat_of",
+        {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
+        "The ledger.seq of the earlier attempt that this one repeats on purpose.",
+    ),
+)
+
+
+def _property(words: tuple[str, ...], help_: str, *, required: bool) -> Param:
+    return Param("property", {"type": "string", "enum": list(words)}, help_, required=required, positional=True)
+
+
+def _flag(name: str, help_: str) -> Param:
+    return Param(name, {"type": "boolean"}, help_)
+
+
+def _number(name: str, least: int, most: int, help_: str) -> Param:
+    return Param(name, {"type": "integer", "minimum": least, "maximum": most}, help_)
+
+
+COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
+    {
+        "snapshot": CommandInfo(
+            "Look at the page: its elements, with a ref for each that can be acted on.",
+            (
+                _flag("interactive_only", "Only branches that hold a ref."),
+                _flag("compact", "Without groups that say nothing."),
+                _number("max_depth", 0, 50, "Levels shown."),
+                _flag("include_bounds", "With places, in CSS pixels."),
+                _number("budget_ms", 1, 30_000, "Time for looking; what is cut is marked."),
+                _number("max_nodes", 1, 50_000, "Nodes looked at; what is cut is marked."),
+            ),
+            example="deskcert snapshot --interactive-only",
+        ),
+        "get": CommandInfo(
+            "Read one property of the live element.",
+            (
+                _REF,
+                _property(("text", "value", "name", "title", "bounds", "role", "states"), "Which one.", required=False),
+            ),
+            example="deskcert get @s8f3k2p9:e8 value",
+        ),
+        "is": CommandInfo(
+            "Ask the live element whether it is enabled, checked, …; unknown is an answer.",
+            (
+                _REF,
+                _property(
+                    (
+                        *("visible", "enabled", "editable", "readonly", "checked", "expanded", "selected", "pressed"),
+                        *("focused", "secure", "required", "indeterminate"),
+                    ),
+                    "Which state.",
+                    required=True,
+                ),
+            ),
+            example="deskcert is @s8f3k2p9:e8 enabled",
+        ),
+        "click": CommandInfo(
+            "Click an element, once.", (_REF, *_COMMON), acting=True, example="deskcert click @s8f3k2p9:e8"
+        ),
+        "set-value": CommandInfo(
+            "Put a text into a field, instead of what is there.",
+            (_REF, Param("value", {"type": "string"}, "The text.", required=True, positional=True), *_COMMON),
+            acting=True,
+            example='deskcert set-value @s8f3k2p9:e8 "two boxes"',
+        ),
+        "press": CommandInfo(
+            "Press Enter or Space on an element.",
+            (
+                _REF,
+                Param("key", {"type": "string", "minLength": 1}, "Enter or Space.", required=True, positional=True),
+                *_COMMON,
+            ),
+            acting=True,
+            example="deskcert press @s8f3k2p9:e8 Enter",
+        ),
+        "navigate": CommandInfo(
+            "Open an address in the page.",
+            (
+                Param(
+                    "url",
+                    {"type": "string", "minLength": 1},
+                    "Absolute, http or https.",
+                    required=True,
+                    positional=True,
+                ),
+                *_COMMON,
+            ),
+            acting=True,
+            example="deskcert navigate http://127.0.0.1:8000/orders",
+        ),
+        "status": CommandInfo("What is used up, what is open, and which policy holds.", example="deskcert status"),
+        "finish": CommandInfo(
+            "Make your claim about the task; nothing more is done after it.",
+            (
+                Param(
+                    "outcome",
+                    {"type": "string", "enum": ["done", "refused", "failed", "unsure"]},
+                    "What you claim.",
+                    required=True,
+                ),
+                Param("message", {"type": "string"}, "Why, in a sentence."),
+            ),
+            example='deskcert finish --outcome done --message "order 1001 is approved"',
+        ),
+    }
+)
+
+
+def input_schema(command: str) -> dict[str, Any]:
+    """JSON Schema of a command's arguments. A command that is not in the table takes what it takes."""
+    info = COMMANDS.get(command)
+    if info is None:
+        return {"type": "object"}
+    return {
+        "type": "object",
+        "properties": {p.name: {**p.schema, "description": p.help} for p in info.params},
+        "required": [p.name for p in info.params if p.required],
+        "additionalProperties": False,
+    }

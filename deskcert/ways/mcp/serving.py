@@ -1,0 +1,123 @@
+"""`deskcert mcp`: opens the session, serves it, ends it in order whatever ends the client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deskcert.ways.guarding import Gate
+from deskcert.ways.opening import Opened, SessionHost, Wanted, offered
+from deskcert_schema.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+__all__ = ["client_config", "need_sdk", "serve_http", "serve_stdio", "server_of", "write_private"]
+
+
+def need_sdk() -> None:
+    """Raises `UsageError` where the SDK is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None or find_spec("uvicorn") is None:
+        raise UsageError("the MCP server needs the official SDK: pip install 'deskcert[mcp]'")
+
+
+def server_of(opened: Opened) -> Server[Any]:
+    from deskcert.ways.mcp.server import make_server
+
+    return make_server(Gate(opened.handle), opened.about, offered())
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+async def serve_stdio(wanted: Wanted) -> int:
+    from deskcert.ways.mcp.lines import serve_lines, standard_streams
+
+    async with standard_streams() as (reader, writer), SessionHost.started(_say) as host:
+        opened = await host.open(wanted)
+        _say(f"deskcert: guarding {wanted.url}; the ledger is {opened.folder}")
+        work = asyncio.create_task(serve_lines(server_of(opened), reader, writer))
+        stopped = await _until(work)
+        if stopped:
+            await opened.close("interrupted", "deskcert was told to end")
+        else:
+            await opened.close("finished", "the client closed its end")
+    return 0
+
+
+async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | None) -> int:
+    from deskcert.ways.mcp.http import McpHttp
+
+    try:
+        http = McpHttp(port=port)
+    except OSError as exc:
+        raise UsageError(f"port {port} of 127.0.0.1 cannot be used ({exc.strerror}); leave --port out") from exc
+    async with SessionHost.started(_say) as host, http.running():
+        urls = []
+        for _ in range(clients):
+            opened = await host.open(wanted)
+            endpoint = await http.add(server_of(opened), refused=_noting(opened))
+            urls.append(http.url(endpoint))
+            print(json.dumps({"url": http.url(endpoint), "run": opened.about.run, "ledger": str(opened.folder)}))
+        sys.stdout.flush()
+        if config is not None:
+            write_private(config, json.dumps(client_config(urls[0]), indent=1) + "\n")
+        await _until(asyncio.get_running_loop().create_future())
+        await host.close("interrupted", "deskcert was told to end")
+    return 0
+
+
+def client_config(url: str) -> dict[str, Any]:
+    """The form that MCP clients share."""
+    return {"mcpServers": {"deskcert": {"type": "http", "url": url}}}
+
+
+def write_private(path: Path, text: str) -> None:
+    """For this user only: an address with a token is a key."""
+    path.touch(0o600)
+    path.chmod(0o600)
+    path.write_text(text, "utf-8")
+
+
+def _noting(opened: Opened) -> Callable[[str], None]:
+    """At most a few lines in the ledger, however often it happens."""
+    seen: dict[str, int] = {}
+    tasks: set[asyncio.Task[None]] = set()
+
+    def note(why: str) -> None:
+        seen[why] = seen.get(why, 0) + 1
+        if seen[why] <= 3:
+            task = asyncio.create_task(opened.note("protocol_error", {"why": why}))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    return note
+
+
+async def _until(work: asyncio.Future[Any]) -> bool:
+    """Until `work` is over, or this process is told to end. True for the latter."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, told.set)
+    waiting = asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work})
+            return True
+        work.result()
+        return False
+    finally:
+        waiting.cancel()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)

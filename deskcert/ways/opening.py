@@ -1,0 +1,273 @@
+"""Opens guarded sessions outside a campaign: a ledger, a browser context, a policy, and an orderly end.
+
+Such a session has no oracle, so no verdict certifies it; its ledger is as good as any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from deskcert.adapters.base import Adapter
+from deskcert.certify.recorder import Recorder
+from deskcert.session.budget import Budget
+from deskcert.session.desk import Options
+from deskcert.session.lease import Lease
+from deskcert.session.session import Session
+from deskcert.ways.guarding import About
+from deskcert_schema.errors import HarnessError, LedgerError, UsageError
+from deskcert_schema.vocabulary import RecordKind
+
+if TYPE_CHECKING:
+    from deskcert.certify.guarded import WarmBrowser
+    from deskcert_ledger import Sealed
+
+__all__ = ["Opened", "SessionHost", "Wanted", "load_policy", "offered", "open_on"]
+
+_FIRST_PAGE_MS: Final = 15_000
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+UNBOUNDED: Final = 2**31
+"""Where the record wants a budget and there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One session, as it is asked for."""
+
+    url: str
+    policy: Mapping[str, Any]
+    way: str
+    """`mcp-http | mcp-stdio | jsonl | cli | python`"""
+    out: Path
+    """Folder that the run's folder is made in."""
+    base: Path
+    """The project's folder: its key is there."""
+    task: str = ""
+    actions: int | None = None
+    seconds: int | None = None
+    timeout_ms: int = 5_000
+
+
+def load_policy(policy: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
+    """A file's, or a document's that is given as it is. Raises `ConfigError` with what is wrong."""
+    from deskcert.certify.documents import read_document
+    from deskcert_schema.errors import ConfigError
+    from deskcert_schema.validate import check
+
+    if isinstance(policy, Mapping):
+        problems = check("policy", dict(policy))
+        if problems:
+            raise ConfigError([f"policy: {p.path or '(top)'}: {p.message}" for p in problems])
+        return policy
+    document: Mapping[str, Any] = read_document(Path(policy), "policy").value
+    return document
+
+
+def offered() -> dict[str, bool]:
+    """Every command that a session knows: name → whether it acts."""
+    from deskcert.session.commands import COMMANDS
+
+    return {name: handler.acting for name, handler in COMMANDS.items()}
+
+
+class Opened:
+    """One open session. `close` ends it in order; again: no harm."""
+
+    def __init__(self, session: Session, adapter: Adapter, recorder: Recorder, folder: Path, about: About) -> None:
+        self._session, self._adapter, self._recorder = session, adapter, recorder
+        self.folder, self.about = folder, about
+        self._closing = asyncio.Lock()
+        self.sealed: Sealed | None = None
+
+    @property
+    def claimed(self) -> bool:
+        return self._session.claim is not None
+
+    async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await self._session.handle(command, args)
+
+    async def note(self, event: str, detail: Mapping[str, Any]) -> None:
+        """Records what can be seen of a client's behaviour outside the commands."""
+        with contextlib.suppress(LedgerError):
+            await self._recorder.agent_event(event, detail)
+
+    async def close(self, outcome: str = "finished", reason: str = "the session was ended") -> None:
+        """Closes the page, writes `run.end`, seals. `outcome`: `finished | budget | error | interrupted`."""
+        async with self._closing:
+            if self.sealed is not None:
+                return
+            await self._adapter.close()
+            told = {"outcome": outcome, "reason": reason, "effects_log": "disabled", "harness_ok": True}
+            await self._recorder.write(RecordKind.RUN_END, told)
+            self.sealed = await asyncio.to_thread(self._recorder.ledger.seal)
+
+
+class SessionHost:
+    """One warm browser for several sessions, and one input lease for all of them."""
+
+    def __init__(self, browser: WarmBrowser) -> None:
+        self._browser = browser
+        self._open: list[Opened] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, note: Any = lambda _: None) -> AsyncIterator[SessionHost]:
+        """Ends every session in order when it is left. Raises `HarnessError` when there is no browser to start."""
+        from deskcert.certify.guarded import WarmBrowser
+        from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
+
+        token = secrets.token_hex(8)
+        reaper = Reaper(token)
+        outer = os.environ.get(TOKEN_VARIABLE)
+        os.environ[TOKEN_VARIABLE] = token  # the browser inherits it: that is how the reaper finds it
+        try:
+            async with WarmBrowser.started(note) as browser:
+                host = cls(browser)
+                try:
+                    yield host
+                finally:
+                    await asyncio.shield(host.close("interrupted", "deskcert was ended"))
+        finally:
+            os.environ.pop(TOKEN_VARIABLE, None)
+            if outer is not None:
+                os.environ[TOKEN_VARIABLE] = outer
+            await asyncio.to_thread(reaper.close)
+
+    async def open(self, wanted: Wanted) -> Opened:
+        """Raises `HarnessError` or `AdapterError` when the page cannot be opened: then there is no ledger either."""
+        living = await self._browser.living()
+        adapter = await living.open()
+        try:
+            await begin_at(adapter, wanted.url)
+            facts = await self._browser.facts()
+            browser = {**facts.recorded()}
+            opened = await open_on(adapter, wanted, lease=self._browser.lease, custody="owned", browser=browser)
+        except BaseException:
+            await adapter.close()
+            raise
+        self._open.append(opened)
+        return opened
+
+    async def close(self, outcome: str, reason: str) -> None:
+        for opened in self._open:
+            with contextlib.suppress(LedgerError):
+                await opened.close(outcome, reason)
+        self._open.clear()
+
+
+async def begin_at(adapter: Adapter, url: str) -> None:
+    """The page that a session begins on. Raises `UsageError` or `HarnessError`: it is no action of the agent's."""
+    from deskcert.adapters.base import DispatchEnd
+
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"the address must begin with http:// or https://, not {url[:80]!r}")
+
+    async def nowhere(point: str) -> None:  # noqa: ARG001 - the hook's own name
+        return None
+
+    opened = await adapter.navigate(url, number=0, budget_ms=_FIRST_PAGE_MS, at=nowhere)
+    if opened.end is not DispatchEnd.COMPLETED or opened.committed is None:
+        raise HarnessError(f"the page {url} could not be opened: {opened.error or opened.end}")
+
+
+async def open_on(
+    adapter: Adapter,
+    wanted: Wanted,
+    *,
+    lease: Lease,
+    custody: str,
+    browser: Mapping[str, Any] | None,
+) -> Opened:
+    """A session on an adapter that shows its first page already."""
+    from deskcert.guard.policy import compile_policy
+    from deskcert_ledger import ProjectKey, RunLedger, SystemClock, default_key_path
+    from deskcert_ledger.keys import project_of
+
+    run = f"session-{''.join(secrets.choice(_DIGITS) for _ in range(6))}"
+    folder = wanted.out / run
+    start = _start_payload(wanted, run, custody=custody, browser=browser)
+    policy = compile_policy(dict(wanted.policy), digest=start["policy"]["digest"])
+    clock = SystemClock()
+    ledger = RunLedger.create(
+        folder,
+        origin=f"deskcert/{project_of(wanted.base)}/{run}",
+        start=start,
+        project_key=ProjectKey.load_or_create(default_key_path(wanted.base)),
+        clock=clock,
+        rng=secrets.token_bytes,
+    )
+    session = Session(
+        adapter,
+        ledger,
+        policy,
+        clock=clock,
+        rng=secrets.token_bytes,
+        options=Options(budget=Budget(wanted.actions, wanted.seconds), timeout_ms=wanted.timeout_ms),
+        lease=lease,
+    )
+    facts = {key: start[key] for key in ("isolation", "proxy", "custody")} | {"start_url": wanted.url}
+    about = About(run, wanted.task, wanted.url, wanted.policy, facts)
+    return Opened(session, adapter, Recorder(ledger), folder, about)
+
+
+def _start_payload(wanted: Wanted, run: str, *, custody: str, browser: Mapping[str, Any] | None) -> dict[str, Any]:
+    from deskcert.certify.documents import digest_of
+    from deskcert_schema.validate import digest
+
+    budget = {"actions": wanted.actions or UNBOUNDED, "seconds": wanted.seconds or UNBOUNDED}
+    scenario = {
+        "id": "session",
+        "title": "A session of its own",
+        "area": "session",
+        "expected": "complete",
+        "attribution": "goal_not_met",
+        "budget": budget,
+        "digest": digest_of({"task": wanted.task, "url": wanted.url}),
+    }
+    planned = {"scenario": "session", "trial": 1, "seed": 0, "expected": "complete", "area": "session"}
+    policy_digest = digest_of(wanted.policy)
+    told: dict[str, Any] = {
+        "run": run,
+        "agent": {
+            "name": f"{wanted.way} client",
+            "command_digest": digest_of([]),
+            "transport": wanted.way,
+            "deterministic": False,
+        },
+        "versions": _versions(browser),
+        "isolation": "none",
+        "proxy": "off",
+        "custody": custody,
+        "policy": {"digest": policy_digest, "content": dict(wanted.policy)},
+        "suite": {"name": "session", "digest": policy_digest},
+        "schema": {"digest": digest()},
+        "gate": {},
+        "scenario": scenario,
+        "trial": 1,
+        "seed": 0,
+        "trials": 1,
+        "plan": [planned | {"attribution": "goal_not_met"}],
+        "shard": "1/1",
+        "instruction": wanted.task,
+    }
+    if browser is not None:
+        told["browser"] = dict(browser)
+    return told
+
+
+def _versions(browser: Mapping[str, Any] | None) -> dict[str, str]:
+    found = {"deskcert": version("deskcert"), "python": platform.python_version()}
+    with contextlib.suppress(PackageNotFoundError):
+        found["playwright"] = version("playwright")
+    if browser is not None:
+        found["browser"] = str(browser["version"])
+    return found
