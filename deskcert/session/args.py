@@ -11,7 +11,18 @@ from deskcert.contract.refs import Ref, parse_ref
 from deskcert_ledger import Secret
 from deskcert_schema.errors import ContractError
 
-__all__ = ["KNOWN_ARGUMENTS", "Arg", "boolean", "one_of", "parse_args", "recordable", "ref", "text", "whole_number"]
+__all__ = [
+    "KNOWN_ARGUMENTS",
+    "Arg",
+    "boolean",
+    "clean",
+    "one_of",
+    "parse_args",
+    "recordable",
+    "ref",
+    "text",
+    "whole_number",
+]
 
 type Reader = Callable[[str, object], Any]
 """Name and raw value in, typed value out. Raises `ContractError` with what is expected."""
@@ -108,16 +119,17 @@ def recordable(raw: Mapping[str, object]) -> dict[str, Any]:
         if name in KNOWN_ARGUMENTS and (plain or (isinstance(value, str) and len(value) <= 2048 and _is_text(value))):
             shown[name] = value
         else:
-            shown[_clean(str(name))[:64]] = Secret(_clean(value if isinstance(value, str) else repr(value))[:10_000])
+            shown[clean(str(name))[:64]] = Secret(clean(value if isinstance(value, str) else repr(value))[:10_000])
     return shown
 
 
-def _clean(value: str) -> str:
+def clean(value: str) -> str:
+    """As text that can be recorded: without halves of surrogate pairs."""
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def _is_text(value: str) -> bool:
-    return _clean(value) == value
+    return clean(value) == value
 
 
 def _kind(raw: object) -> str:

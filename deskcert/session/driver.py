@@ -35,12 +35,13 @@ from deskcert.guard.steps import (
     Step,
     TakeLease,
 )
+from deskcert.session.closing import result_of_failure
 from deskcert.session.lease import Lease
 from deskcert.session.points import AtPoint
 from deskcert.session.records import Records
-from deskcert_schema.disposition import Delivery, Disposition
+from deskcert_schema.disposition import Delivery
 from deskcert_schema.errors import AdapterError, DeskcertError, LedgerUnavailable
-from deskcert_schema.vocabulary import Code, PipelinePoint, RecordKind
+from deskcert_schema.vocabulary import PipelinePoint, RecordKind
 
 __all__ = ["Driver", "PipelineBroken"]
 
@@ -249,28 +250,7 @@ class Driver:
         """The pipeline failed: say what is known about delivery, as the result of its open intent."""
         if progress.intent is None:
             return Delivery.NOT_DELIVERED
-        if progress.reached:
-            delivery = Delivery.DELIVERED_UNVERIFIED
-        elif progress.called:
-            delivery = Delivery.DELIVERY_UNCERTAIN
-        else:
-            delivery = Delivery.NOT_DELIVERED
-        payload = {
-            "of": progress.intent,
-            "ok": False,
-            "code": Code.INTERNAL.value,
-            **Disposition(delivery).as_json(),
-            "verification": {"scope": "none", "satisfied": None},
-            "dispatch": {
-                "end": (DispatchEnd.NO_ANSWER if progress.called else DispatchEnd.NOT_SENT).value,
-                "reached": progress.reached,
-                "events_sent": [],
-                "preparatory_scroll": False,
-                "error": f"the guard's pipeline failed: {type(exc).__name__}",
-            },
-            "steps": [],
-            "phases_us": {},
-        }
+        delivery, payload = result_of_failure(progress.intent, progress.called, progress.reached, exc)
         with contextlib.suppress(DeskcertError):
             await self._records.write(RecordKind.ACTION_RESULT, payload)
         return delivery

@@ -97,7 +97,11 @@ def _is_id(raw: object) -> TypeGuard[int | str]:
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    """One line. A page may name its elements with half a surrogate pair, which only an escape can carry."""
+    try:
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
 def _load(line: bytes) -> Any:

@@ -69,7 +69,7 @@ def shown_within(snapshot: Snapshot, display: Display, limit: int = MAX_BYTES) -
     stub = _truncated(_node("window", snapshot.window.title, []))
     if of_text > limit - 10_000:
         # Escapes may double a character, so half of the room always fits.
-        text = text.encode()[: limit // 2].decode(errors="ignore") + "\n… cut here: ask for less"
+        text = text.encode("utf-8", "replace")[: limit // 2].decode(errors="ignore") + "\n… cut here: ask for less"
     return stub, text, True
 
 
@@ -82,7 +82,7 @@ def _node(role: str, name: str, children: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _size(shown: object) -> int:
-    return len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
 
 
 def _branches(nodes: Sequence[RawNode], display: Display) -> list[_Branch]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from deskcert.adapters.base import Adapter
 from deskcert.contract.envelope import Failure, LedgerPlace, failure
 from deskcert.session.answers import Refused, not_delivered
-from deskcert.session.args import parse_args, recordable
+from deskcert.session.args import clean, parse_args, recordable
 from deskcert.session.commands import COMMANDS, NOT_YET, RESERVED
 from deskcert.session.desk import Call, Desk, Handler, Options, State
 from deskcert.session.driver import Driver, PipelineBroken
@@ -136,7 +136,7 @@ class Session:
 
     async def _refused(self, name: str, call: Call, refused: Refused) -> dict[str, Any]:
         payload: dict[str, Any] = {
-            "command": call.command[:64] if name == "unknown" else name,
+            "command": clean(call.command[:64]) if name == "unknown" else name,
             "args": recordable(call.raw),
             "code": refused.code.value,
             "phase": refused.phase,

@@ -216,3 +216,12 @@ claim: refused
     assert found.args("press") == [{"ref": "@s0001:e1", "key": "Enter"}]
     assert "click" not in found.commands
     assert found.claim == "refused"
+
+
+@pytest.mark.parametrize(("complete", "claim"), [(True, "done"), (False, "unsure")])
+def test_that_something_is_gone_is_read_from_a_complete_page_only(tmp_path: Path, complete: bool, claim: str) -> None:
+    page = OrdersPage("Order 1")
+    page.complete = complete
+    plan = 'goals: [{act: read, done_when: {gone: "Order 2"}}]\nclaim: done\n'
+    found = talk("careful", plan, lambda c, _: page.snapshot() if c == "snapshot" else ok(c, {}), tmp_path)
+    assert found.claim == claim

@@ -128,6 +128,16 @@ async def test_time_is_bounded(guarded: Guarded) -> None:
     assert messages[-1] == {"type": "end", "reason": "budget"}
 
 
+async def test_half_a_surrogate_pair_in_a_page_or_a_command_breaks_nothing(guarded: Guarded) -> None:
+    guarded.world.change("n1001", name="Approve \ud800")
+    lines = b'{"id":1,"command":"snapshot"}\n{"id":2,"command":"cl\\ud800ick"}\n'
+    _, messages = await _served(guarded.session.handle, lines)
+    assert messages[1]["ok"] is True
+    assert "Approve \ud800" in messages[1]["data"]["tree"]["children"][0]["name"]
+    assert messages[2]["error"]["code"] == "INVALID_ARGS"
+    assert guarded.kinds() == ["observation", "action.refused"]
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_raise_anything_but_the_documented_error(line: bytes) -> None:
     try:
