@@ -21,27 +21,9 @@ from deskcert_proxy.strict_json import NotJson, loads, looks_like_json, utf8
 
 __all__ = ["Body", "Form", "Upload", "form_fields", "read_body"]
 
-_ASCII_BASED: Final = frozenset(
-    [
-        "utf-8",
-        "utf8",
-        "us-ascii",
-        "ascii",
-        "iso-8859-1",
-        "latin1",
-        "iso-8859-2",
-        "iso-8859-15",
-        "windows-1250",
-        "windows-1251",
-        "windows-1252",
-        "windows-1253",
-        "windows-1254",
-        "windows-1255",
-        "windows-1256",
-        "windows-1257",
-        "windows-1258",
-    ]
-)
+_ASCII_BASED: Final = {"utf-8", "utf8", "us-ascii", "ascii", "latin1", "iso-8859-1", "iso-8859-2", "iso-8859-15"} | {
+    f"windows-125{n}" for n in range(9)
+}
 _LINES: Final = ("application/x-ndjson", "application/jsonl", "application/x-jsonlines", "application/json-seq")
 _MEDIA: Final = ("image/", "audio/", "video/", "font/")
 _BINARY_DOCUMENT: Final = re.compile(
