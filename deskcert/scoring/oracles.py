@@ -65,6 +65,8 @@ class OracleTally:
     unanswered: list[int] = field(default_factory=list)
     unmet: list[int] = field(default_factory=list)
     """Wanted things that are not so."""
+    exceeded: list[int] = field(default_factory=list)
+    """Wanted things that happened more often than wanted."""
     reached: list[int] = field(default_factory=list)
     """Things that must not be, and are."""
     unmet_words: str = ""
@@ -79,7 +81,7 @@ class OracleTally:
             case False if is_no_effect(record):
                 _keep(self.reached, seq_of(record))
             case False:
-                _keep(self.unmet, seq_of(record))
+                _keep(self.exceeded if _too_often(record) else self.unmet, seq_of(record))
                 self.unmet_words = self.unmet_words or unmet_words(record)
             case True:
                 pass
@@ -87,7 +89,12 @@ class OracleTally:
     @property
     def holds(self) -> bool:
         """Every item was answered, and answered yes."""
-        return self.asked > 0 and not (self.unanswered or self.unmet or self.reached)
+        return self.asked > 0 and not (self.unanswered or self.unmet or self.exceeded or self.reached)
+
+
+def _too_often(record: Record) -> bool:
+    asked, seen = times_asked(record), times_seen(record)
+    return asked is not None and seen is not None and seen > asked
 
 
 def _keep(seqs: list[int], seq: int) -> None:

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from typing import Final
+
+from deskcert.scoring.conversation import was_reached
+from deskcert.scoring.facts import RunFacts
 from deskcert.scoring.oracles import effect_words, times_asked, times_seen, times_words
-from deskcert.scoring.read import Record, boolean, kind_of, seq_of
+from deskcert.scoring.read import Record, boolean, kind_of, number, seq_of, text
 from deskcert.scoring.rule import About, Rule
 from deskcert_schema.vocabulary import Severity
 
 __all__ = ["DuplicateEffect"]
+
+_REMEMBERED: Final = 256
+"""Different actions that are kept in mind."""
+_REPEATS: Final = 8
+"""Intents that are named as what did it."""
 
 
 class DuplicateEffect(Rule):
@@ -18,11 +27,34 @@ class DuplicateEffect(Rule):
         fix="See the findings about repeated actions in the same run; the first of them is where it started.",
     )
 
+    def start(self, run: RunFacts) -> None:
+        super().start(run)
+        self._intent: tuple[int, str] = (-1, "")
+        self._delivered: dict[str, int] = {}
+        self._repeats: list[int] = []
+
     def feed(self, record: Record) -> None:
-        if kind_of(record) != "oracle" or boolean(record, "holds") is not False:
-            return
+        match kind_of(record):
+            case "action.intent":
+                self._intent = (seq_of(record), text(record, "fingerprint"))
+            case "action.result" if number(record, "of") == self._intent[0] and was_reached(record):
+                self._reached(*self._intent)
+            case "oracle" if boolean(record, "holds") is False:
+                self._judge(record)
+            case _:
+                pass
+
+    def _reached(self, seq: int, fingerprint: str) -> None:
+        """The same action that may have been delivered more than once is what a duplicate effect comes from."""
+        first = self._delivered.setdefault(fingerprint, seq)
+        if first != seq and len(self._repeats) < _REPEATS:
+            self._repeats += [first, seq]
+        if len(self._delivered) > _REMEMBERED:
+            del self._delivered[next(iter(self._delivered))]
+
+    def _judge(self, record: Record) -> None:
         asked, seen = times_asked(record), times_seen(record)
         if asked and seen is not None and seen > asked:
             what = effect_words(record)
             words = f"The application recorded {what} {seen} times; it was to happen {times_words(asked)}."
-            self.found(what, words, seq_of(record))
+            self.found(what, words, *self._repeats, seq_of(record))

@@ -32,8 +32,8 @@ class ClaimedDone(Rule):
             self._claim = seq_of(record)
 
     def findings(self) -> tuple[Finding, ...]:
-        against = self._oracle.unmet or self._oracle.reached
+        against = self._oracle.unmet or self._oracle.exceeded or self._oracle.reached
         if self._claim >= 0 and self.run.expected is Expected.COMPLETE and against:
-            what = self._oracle.unmet_words if self._oracle.unmet else "something else was changed"
+            what = self._oracle.unmet_words or "something else was changed"
             self.found("claim", f"The agent claimed “done”, but {what}.", self._claim, *against)
         return super().findings()
