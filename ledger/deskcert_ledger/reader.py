@@ -15,9 +15,9 @@ from deskcert_ledger.payload import FORMAT_VERSION
 from deskcert_ledger.store import DISCLOSURES, LEDGER
 from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["Record", "check_record", "expand", "open_ledger", "openings", "parse_record", "read_records"]
+__all__ = ["TIME", "Record", "check_record", "expand", "open_ledger", "openings", "parse_record", "read_records"]
 
-_TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z", re.ASCII)
+TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def check_record(line: bytes, seq: int) -> dict[str, Any]:
     if get("seq") != seq or type(data["seq"]) is not int:
         raise LedgerFormatError(f"record number {get('seq')!r} where {seq} is due")
     m, t, w, kind = get("m"), get("t"), get("w"), get("kind")
-    if type(m) is not int or m < 0 or not isinstance(t, str) or _TIME.fullmatch(t) is None:
+    if type(m) is not int or m < 0 or not isinstance(t, str) or TIME.fullmatch(t) is None:
         raise LedgerFormatError("a record without its times")
     if not isinstance(w, str) or not isinstance(kind, str) or not w or not kind:
         raise LedgerFormatError("a record without writer or kind")

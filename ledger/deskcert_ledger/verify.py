@@ -12,10 +12,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from deskcert_ledger.b64 import b64encode
+from deskcert_ledger.batch import check_batch
 from deskcert_ledger.blob import check_blob, is_reference
 from deskcert_ledger.checkpoint import Checkpoint, Damage, parse_checkpoint, read_checkpoints
 from deskcert_ledger.epochs import Epochs
@@ -30,7 +32,8 @@ from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 __all__ = ["verify_run"]
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16
+_WATCHED = frozenset({"action.intent", "action.result", "recovery"})
 _MAX_FINDINGS = 20
 _EXIT = {Word.COMPLETE: 0, Word.UNVERIFIABLE: 3}
 
@@ -152,31 +155,47 @@ class _Verification:
     # -- lines ---------------------------------------------------------------------------------------------------
 
     def _lines(self, lines: list[bytes], notes: Iterator[Checkpoint]) -> None:
-        leaves: list[bytes] = []
-        seq = self.tree.size
-        boundary = self._boundary()
-        if seq == 0 and lines:
+        if self.tree.size == 0:
             self._first(lines[0])
-        for line in lines:
+        rows = check_batch(lines, self.tree.size)
+        if rows is not None:
+            self._rows(lines, rows, notes)
+            return
+        for line in lines:  # something is unusual: line by line, so that its place is known
             try:
-                data = check_record(line, seq)
+                data = check_record(line, self.tree.size)
             except LedgerFormatError as error:
-                self.tree.extend(leaves)
                 raise _BadLine(error.reason) from error
-            leaves.append(sha256(b"\x00" + line).digest())
-            self._record(seq, data, line)
+            self._rows([line], [data], notes)
             if self.tampered is not None:
                 return
-            self.offset += len(line) + 1
-            seq += 1
-            if seq == boundary:
-                self.tree.extend(leaves)
-                leaves.clear()
+
+    def _rows(self, lines: list[bytes], rows: list[dict[str, Any]], notes: Iterator[Checkpoint]) -> None:
+        """Take lines of good form: stop at each that says something about the run, and at each size that is signed."""
+        first, count, begin, done = self.tree.size, len(lines), self.offset, 0
+        leaves = [sha256(b"\x00" + line).digest() for line in lines]
+        ends = list(accumulate((len(line) + 1 for line in lines), initial=begin))
+        kinds = [row["kind"] for row in rows]
+        watched = [
+            index
+            for index, (kind, line) in enumerate(zip(kinds, lines, strict=True))
+            if self.schema or kind in _WATCHED or b'"blob":' in line
+        ]
+        for index in [*watched, count]:
+            while (size := self._boundary()) is not None and size - first <= index:
+                self.tree.extend(leaves[done : size - first])
+                done, self.offset = size - first, ends[size - first]
                 self._at_boundary(notes)
                 if self.tampered is not None:
                     return
-                boundary = self._boundary()
-        self.tree.extend(leaves)
+            self.tree.extend(leaves[done:index])
+            done, self.offset = index, ends[index]
+            if index < count:
+                self._record(first + index, rows[index], lines[index])
+                if self.tampered is not None:
+                    return
+        self.kinds.update(kinds)
+        self.last_kind = kinds[-1]
 
     def _first(self, line: bytes) -> None:
         try:
@@ -190,8 +209,7 @@ class _Verification:
         self._guarded(self.epochs.start, data)
 
     def _record(self, seq: int, data: dict[str, Any], line: bytes) -> None:
-        kind = self.last_kind = data["kind"]
-        self.kinds[kind] += 1
+        kind = data["kind"]
         if kind == "action.intent":
             self.open[seq] = None
         elif kind == "action.result":
