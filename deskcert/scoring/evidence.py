@@ -47,7 +47,7 @@ def _runs_in(place: Path) -> list[Path]:
 
 def read_run(folder: Path, pins: Sequence[Any]) -> tuple[RunResult, Charter | None]:
     """Judge one run. `pins`: vkeys or verifiers. The charter is None where `run.start` cannot be believed."""
-    facts, checkpoint = _verified(folder, pins)
+    facts = _verified(folder, pins)
     start = _first(folder)
     identity = Identity.read(start)
     believed = facts.word != "tampered" and bool(start)
@@ -58,18 +58,17 @@ def read_run(folder: Path, pins: Sequence[Any]) -> tuple[RunResult, Charter | No
         judgement=judge(_records(folder) if believed else iter(()), word=facts.word),
         ledger=facts,
         environment=identity.environment,
-        checkpoint=checkpoint,
     )
     return result, Charter.read(start) if believed else None
 
 
-def _verified(folder: Path, pins: Sequence[Any]) -> tuple[LedgerFacts, str]:
+def _verified(folder: Path, pins: Sequence[Any]) -> LedgerFacts:
     """A file that is no ledger at all, or an empty one, has nothing that could be verified."""
     try:
         report = verify_run(folder, pins=pins)
     except LedgerFormatError:
-        return LedgerFacts(0, "", "unverifiable"), ""
-    return LedgerFacts(report.size, report.root, report.headline), report.checkpoint
+        return LedgerFacts(0, "", "unverifiable")
+    return LedgerFacts(report.size, report.root, report.headline)
 
 
 def _records(folder: Path) -> Iterator[Record]:

@@ -90,8 +90,6 @@ class RunResult:
     ledger: LedgerFacts
     environment: Mapping[str, str]
     """As the first line of a summary states it: isolation, proxy, custody, browser_sandbox."""
-    checkpoint: str = ""
-    """The signed note, for a log; never part of the verdict."""
 
 
 @dataclass(frozen=True, slots=True)

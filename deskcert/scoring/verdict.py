@@ -70,15 +70,14 @@ class Verdict:
         return canonical(self.as_json())
 
     def _by_area(self) -> dict[str, Any]:
+        """Trials are counted as in the whole: by scenario, and a scenario has one area."""
         areas: dict[str, list[Slot]] = defaultdict(list)
         for slot in self.slots:
             areas[slot.planned.area].append(slot)
-        # Trials that count are counted per area as in the whole: by scenario, and a scenario has one area.
-        counted = {
-            area: Tally({k: v for k, v in self.tally.trials.items() if k in {s.planned.scenario for s in slots}})
-            for area, slots in areas.items()
-        }
-        return {area: {**totals(slots), **counted[area].rates()} for area, slots in sorted(areas.items())}
+        return {area: {**totals(slots), **self._tally_of(slots).rates()} for area, slots in sorted(areas.items())}
+
+    def _tally_of(self, slots: Sequence[Slot]) -> Tally:
+        return Tally({name: self.tally.trials[name] for name in sorted({s.planned.scenario for s in slots})})
 
     def _by_attribution(self) -> dict[str, int]:
         found = (s.result.judgement.attribution for s in self.slots if s.result is not None)
