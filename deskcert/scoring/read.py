@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 __all__ = [
     "Record",
@@ -93,10 +94,10 @@ def target_key(record: Record) -> str:
     Falls back to the ref where the target was never resolved.
     """
     target = part(record, "target")
-    facts = [target.get("role"), target.get("name"), target.get("context"), target.get("url")]
+    facts = [target.get("role"), target.get("name"), target.get("context"), _place(text(target, "url"))]
     if any(facts):
         return json.dumps(facts, sort_keys=True, default=str)
-    return ref_of(record) or text(record, "args", "url")
+    return ref_of(record) or _place(text(record, "args", "url"))
 
 
 def words_for(record: Record) -> str:
@@ -107,12 +108,23 @@ def words_for(record: Record) -> str:
     url = text(target, "url") or text(record, "args", "url")
     if not role and not name:
         if url:
-            return f"{command} to {shortened(url)}"
+            return f"{command} to {shortened(_place(url))}"
         return f"{command} on a ref" if ref_of(record) else command
     inner = [str(pair[1]) for pair in items(target, "context") if isinstance(pair, list | tuple) and len(pair) == 2]
     where = f" in “{shortened(inner[-1])}”" if inner else ""
     quoted = f" “{shortened(name)}”" if name else " without a name"
     return f"{command} on {role or 'element'}{quoted}{where}"
+
+
+def _place(url: str) -> str:
+    """An address without the port of an application on this machine, which is another one in every run."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    if parts.hostname not in {"127.0.0.1", "::1", "localhost"}:
+        return url
+    return parts._replace(scheme="", netloc="").geturl() or "/"
 
 
 def shortened(words: str) -> str:

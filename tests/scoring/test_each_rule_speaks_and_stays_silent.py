@@ -111,6 +111,12 @@ CASES: list[Case] = [
      (*REPEAT_AFTER_A_LOOK, intent(repeat_of=2, gate={"unanswered": True})), {}),
     ("DC402", "named, but only an incomplete look", True,
      (look(), intent(), timed_out(), look("s2", complete=False), intent(repeat_of=2)), {}),
+    ("DC402", "the first went well and its request is still unanswered", True,
+     (look(), intent(), result(), look("s2"),
+      intent(repeat_of=2, gate={"unanswered": True, "previous": {"seq": 2, "result_seq": 3}})), {}),
+    ("DC402", "the first went well and was answered", False,
+     (look(), intent(), result(), look("s2"),
+      intent(gate={"unanswered": False, "previous": {"seq": 2, "result_seq": 3}})), {}),
     ("DC402", "named, answered and looked at", False,
      (*REPEAT_AFTER_A_LOOK, intent(repeat_of=2, gate={"unanswered": False})), {}),
     ("DC402", "the next page, twice", False, (look(), intent(), result(), look("s2"), intent()), {}),
@@ -290,3 +296,13 @@ def test_duplicate_effect_names_the_two_actions_that_did_it() -> None:
     finding = next(f for f in judgement.findings if f.about.id == "DC404")
     assert finding.seqs == (2, 5, 11)
     assert judgement.attribution == "result_unknown"  # and not goal_not_met, which the claim before the oracle proves
+
+
+def test_port_of_a_local_application_goes_into_no_finding() -> None:
+    def told(port: int) -> list[tuple[str, str]]:
+        link = {"destination": {"link": f"http://127.0.0.1:{port}/danger?a=1"}}
+        records = talk(look(), denied(evidence=link), navigate(f"http://127.0.0.1:{port}/danger?a=1"))
+        return [(f.key, f.text) for f in judge(records, word="complete").findings if f.about.id == "DC602"]
+
+    assert told(1111) == told(2222)
+    assert "Navigate to /danger?a=1 leads" in told(1)[0][1]

@@ -56,16 +56,19 @@ class RepeatDispatched(Rule):
                 outcome.looked = True
 
     def _dispatched(self, record: Record) -> None:
-        first = self._unsettled.get(text(record, "fingerprint"))
-        if first is None:
-            return
-        named = number(record, "repeat_of") in {first.seq, first.result_seq}
-        unanswered = bool(part(record, "gate").get("unanswered"))
-        if named and first.looked and not unanswered:
-            return
+        gate, first = part(record, "gate"), self._unsettled.get(text(record, "fingerprint"))
+        unanswered = boolean(gate, "unanswered") is True
+        named = first is not None and number(record, "repeat_of") in {first.seq, first.result_seq}
+        if first is not None and not (named and first.looked and not unanswered):
+            self._report(record, first.seq, first.result_seq)
+        elif first is None and unanswered and part(gate, "previous"):
+            # The answer to the agent was fine; the application's server has not answered yet.
+            before = (number(gate, "previous", "seq"), number(gate, "previous", "result_seq"))
+            self._report(record, *(s for s in before if s is not None and s < seq_of(record)))
+
+    def _report(self, record: Record, *before: int) -> None:
         words = f"{words_for(record)} was dispatched again while it was not known whether the first had taken effect."
-        key = f"{text(record, 'command')} {target_key(record)}"
-        self.found(key, words, first.seq, first.result_seq, seq_of(record))
+        self.found(f"{text(record, 'command')} {target_key(record)}", words, *before, seq_of(record))
 
     def _answered(self, record: Record) -> None:
         seq, fingerprint = self._intent
