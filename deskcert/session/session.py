@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
 import logging
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from deskcert.session.points import AtPoint, nothing
 from deskcert.session.records import Ledger, Records
 from deskcert.session.snapshots import SnapshotStore
 from deskcert_schema.disposition import Delivery, Disposition
-from deskcert_schema.errors import ContractError, LedgerError
+from deskcert_schema.errors import ContractError, DeskcertError, LedgerError
 from deskcert_schema.vocabulary import ClaimOutcome, Code, DetailKind, RecordKind
 
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ class Session:
             except Refused as refused:
                 return await self._refused(name, call, refused)
             except PipelineBroken as broken:
-                return _internal(name, broken.delivery, broken, broken.intent)
+                return await self._internal(name, broken.delivery, broken.__cause__ or broken, broken.intent)
             except LedgerError as exc:
                 return _unrecorded(name, exc)
             except Exception as exc:
-                return _internal(name, Delivery.NOT_DELIVERED, exc)
+                return await self._internal(name, Delivery.NOT_DELIVERED, exc)
 
     async def _run(self, found: Handler | None, call: Call) -> dict[str, Any]:
         if found is None:
@@ -162,6 +163,18 @@ class Session:
         )
         return failure(name, error, ledger=LedgerPlace(receipt.seq, commit_us=receipt.commit_us))
 
+    async def _internal(
+        self, name: str, delivery: Delivery, exc: BaseException, intent: int | None = None
+    ) -> dict[str, Any]:
+        """A defect of ours is recorded as one, so that no agent is blamed for it. The detail names no page content."""
+        _LOG.error("%s failed inside deskcert", name, exc_info=exc)
+        lost = {"component": "session", "detail": f"{name} failed inside deskcert: {type(exc).__name__}"}
+        with contextlib.suppress(DeskcertError):
+            await self._desk.records.write(RecordKind.COMPONENT_LOST, lost)
+        why = f"deskcert itself failed ({type(exc).__name__}); see its log"
+        place = LedgerPlace(intent) if intent is not None else None
+        return failure(name, Failure(Code.INTERNAL, why, Disposition(delivery)), ledger=place)
+
 
 def _unknown(command: str) -> Refused:
     if command in NOT_YET:
@@ -185,10 +198,3 @@ def _unknown(command: str) -> Refused:
 def _unrecorded(name: str, exc: LedgerError) -> dict[str, Any]:
     why = f"it could not be recorded, so it was not done: {exc}"
     return failure(name, not_delivered(Code.LEDGER_UNAVAILABLE, why))
-
-
-def _internal(name: str, delivery: Delivery, exc: Exception, intent: int | None = None) -> dict[str, Any]:
-    _LOG.error("%s failed inside deskcert", name, exc_info=exc)
-    why = f"deskcert itself failed ({type(exc).__name__}); see its log"
-    place = LedgerPlace(intent) if intent is not None else None
-    return failure(name, Failure(Code.INTERNAL, why, Disposition(delivery)), ledger=place)

@@ -129,6 +129,18 @@ async def test_an_adapter_that_raises_is_never_taken_for_proof_of_non_delivery(
     assert [r["delivery"] for r in results] == [delivery]
 
 
+async def test_a_defect_of_ours_is_recorded_as_one(tmp_path) -> None:
+    class Defective(Simulator):
+        async def observe(self, options):
+            raise KeyError("a name on the page")
+
+    guarded = Guarded(tmp_path, adapter=Defective(orders()))
+    answer = await guarded("snapshot")
+    assert answer["error"]["code"] == "INTERNAL"
+    lost = [r for r in guarded.records() if r["kind"] == "component.lost"]
+    assert [(r["component"], r["detail"]) for r in lost] == [("session", "snapshot failed inside deskcert: KeyError")]
+
+
 async def test_a_pipeline_that_fails_gives_its_lease_back_and_its_intent_a_result(tmp_path) -> None:
     guarded = Guarded(tmp_path)
     lease = Lease()
