@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from deskcert.session.jsonlines import MAX_LINE, Task, encode, id_of, parse_mess
 from deskcert_schema.errors import ContractError
 from deskcert_schema.vocabulary import Code
 
-__all__ = ["AgentEnd", "AgentRun", "Ended", "expand"]
+__all__ = ["AgentEnd", "AgentRun", "Ended", "Handle", "Launch", "Note", "expand"]
 
 _MAX_STDERR = 1 << 20
 _MAX_BAD_LINES = 20
@@ -60,9 +61,26 @@ class AgentEnd:
     sentence: str
 
 
-def expand(command: Sequence[str], *, task: str) -> list[str]:
-    """Fill the placeholder `{task}`. Only whole placeholders are replaced: other braces are the user's own."""
-    return [word.replace("{task}", task) for word in command]
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How the command is started, where that is not plainly: another way in than its standard streams, a sandbox."""
+
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """Beside `{task}`."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Beside the allow-list."""
+    wrap: Callable[[Sequence[str]], list[str]] = list
+    """The command that is really started."""
+
+
+def expand(command: Sequence[str], *, task: str, more: Mapping[str, str] | None = None) -> list[str]:
+    """Fill the placeholder `{task}`, and those in `more`. Only whole placeholders are replaced: other braces are the
+    user's own, and so are those in the task."""
+    known = {"task": task, **(more or {})}
+    return [_PLACEHOLDER.sub(lambda m: known.get(m[1], m[0]), word) for word in command]
+
+
+_PLACEHOLDER = re.compile(r"\{(task|mcp_url|mcp_config)\}")
 
 
 class AgentRun:
@@ -78,7 +96,9 @@ class AgentRun:
         note: Note,
         keep_environment: Sequence[str] = (),
         cwd: Path | None = None,
+        launch: Launch | None = None,
     ) -> None:
+        self._launch = launch if launch is not None else Launch()
         self._command, self._folder, self._token, self._cwd = list(command), folder, token, cwd
         self._handle, self._note = handle, note
         self._keep = tuple(keep_environment)
@@ -88,11 +108,11 @@ class AgentRun:
     async def run(self, task: Task) -> AgentEnd:
         try:
             process = await asyncio.create_subprocess_exec(
-                *expand(self._command, task=task.task),
+                *self._launch.wrap(expand(self._command, task=task.task, more=self._launch.placeholders)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=child_environment(self._token, self._keep),
+                env=child_environment(self._token, self._keep) | dict(self._launch.environment),
                 cwd=self._cwd,
                 start_new_session=True,
                 limit=MAX_LINE,

@@ -34,6 +34,7 @@ from deskcert.certify.runner import Interrupted, Runner, RunReport
 from deskcert.certify.start_record import start_payload
 from deskcert.certify.suite import Planned, Suite, make_plan
 from deskcert.session.points import Pause, PauseAt, nothing
+from deskcert.ways.isolation import Sandbox
 from deskcert_schema.errors import HarnessError, LedgerError, LedgerUnavailable, UsageError
 
 if TYPE_CHECKING:
@@ -206,10 +207,18 @@ class _Campaign:
             token=f"{self._token}.{now.run}",
             judge=self._judge,
             progress=self._progress,
+            sandbox=Sandbox(self._settings.isolation, self._settings.base, hidden=self._hidden()),
+            policy=start["policy"]["content"],
         )
         report = await runner.run()
         _LOG.info("run ended", run=now.run, outcome=report.outcome, reason=report.sentence)
         return report
+
+    def _hidden(self) -> tuple[Path, ...]:
+        """What an isolated agent sees nothing of: every ledger, the applications' data, the key."""
+        from deskcert_ledger import default_key_path
+
+        return (self._out.resolve(), default_key_path(self._settings.base).resolve())
 
     def _judge(self, report: RunReport) -> tuple[bool, str]:
         """The same judge as the verdict's, on this run's ledger alone."""

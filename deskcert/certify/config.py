@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from deskcert.certify.documents import read_document, shown
 from deskcert.certify.scenario import Scenario
 from deskcert.certify.suite import BUILTIN
 from deskcert_schema.errors import ConfigError, UsageError
+from deskcert_schema.strict_yaml import Loaded
 
 __all__ = ["AgentSpec", "Overrides", "Settings", "load_settings"]
 
@@ -31,6 +33,8 @@ class AgentSpec:
     """Trials with the same seed then count once."""
     environment: tuple[str, ...] = ()
     """Names of variables that it is given beyond the allow-list."""
+    transport: str = "jsonl"
+    """`jsonl | mcp-http | mcp-stdio`"""
 
     @property
     def digest(self) -> str:
@@ -42,7 +46,7 @@ class AgentSpec:
         return {
             "name": self.name,
             "command_digest": self.digest,
-            "transport": "jsonl",
+            "transport": self.transport,
             "deterministic": self.deterministic,
         }
 
@@ -81,6 +85,8 @@ class Overrides:
     config: Path | None = None
     ignore_file: bool = False
     """Do not look for a configuration in the working folder."""
+    transport: str | None = None
+    isolation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,8 @@ class Settings:
     gate: Mapping[str, Any]
     summary: Path | None = None
     """Where else the summary goes, beside `<out>/summary.txt`."""
-    isolation: Literal["none"] = "none"
+    isolation: str = "none"
+    """`bwrap | netns | none`"""
     proxy: Literal["off"] = "off"
 
 
@@ -108,12 +115,16 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
     if path is None and not given.ignore_file and (cwd / CONFIG_NAME).exists():
         path = cwd / CONFIG_NAME
     doc: Mapping[str, Any] = {}
+    loaded = None
     if path is not None:
         loaded = read_document(path, "config")
         doc = loaded.value
         _refuse_unmet(loaded.name, loaded.positions.value, doc)
     base = path.parent if path is not None else cwd
-    agent = _agent(given, doc)
+    with _in_file(loaded, "agent", by_hand=given.transport or given.agent or given.command):
+        agent = _over(_agent(given, doc), given.transport)
+    with _in_file(loaded, "isolation", by_hand=given.isolation):
+        isolation = _isolation(given.isolation or str(doc.get("isolation", "none")))
     trials = _at_least_one("--trials", given.trials, int(doc.get("trials", 1)))
     gate = _gate(doc.get("gate", {}), trials, shown(path) if path else "")
     return Settings(
@@ -125,6 +136,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         seed=given.seed if given.seed is not None else int(doc.get("seed", 1)),
         workers=_at_least_one("--workers", given.workers, int(doc.get("workers", 1))),
         gate=gate,
+        isolation=isolation,
         summary=base / doc["reports"]["summary"] if "summary" in doc.get("reports", {}) else None,
     )
 
@@ -136,7 +148,8 @@ def _agent(given: Overrides, doc: Mapping[str, Any]) -> AgentSpec:
     if isinstance(wanted, Mapping):
         command = tuple(wanted["command"])
         name = str(wanted.get("name", Path(command[0]).name))
-        return AgentSpec(name, command, None, wanted.get("deterministic") is True, tuple(wanted.get("env", ())))
+        deterministic, environment = wanted.get("deterministic") is True, tuple(wanted.get("env", ()))
+        return AgentSpec(name, command, None, deterministic, environment, str(wanted.get("transport", "jsonl")))
     if wanted is None:
         raise UsageError(
             "no agent to certify: give --agent builtin:careful, or your agent's command after --, "
@@ -145,6 +158,49 @@ def _agent(given: Overrides, doc: Mapping[str, Any]) -> AgentSpec:
     if isinstance(wanted, str):
         return _builtin(wanted)
     return AgentSpec(Path(wanted[0]).name, tuple(wanted), None)
+
+
+@contextmanager
+def _in_file(loaded: Loaded | None, key: str, *, by_hand: object) -> Iterator[None]:
+    """An error about what the file says names the file and the line; about the command line it does not."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except UsageError as exc:
+        if loaded is None or by_hand or key not in loaded.value:
+            raise
+        line = loaded.positions.value((key,)).line
+        raise ConfigError(f"{loaded.name}:{line}: {key}: {exc}") from exc
+
+
+def _over(agent: AgentSpec, transport: str | None) -> AgentSpec:
+    """The agent over the way in that was asked for. Raises `UsageError` for one that it cannot have."""
+    wanted = transport or agent.transport
+    if agent.builtin is not None and wanted != "jsonl":
+        raise UsageError(f"{agent.name} speaks JSON lines only; leave --transport out")
+    for placeholder, ways in _PLACEHOLDERS.items():
+        if wanted not in ways and any(placeholder in word for word in agent.command):
+            raise UsageError(
+                f"the agent's command holds {placeholder}, which transport {wanted} does not have; "
+                f"use transport {' or '.join(ways)}"
+            )
+    if wanted != "jsonl":
+        from deskcert.ways.mcp.serving import need_sdk
+
+        need_sdk()
+    return replace(agent, transport=wanted)
+
+
+_PLACEHOLDERS = {"{mcp_url}": ("mcp-http",), "{mcp_config}": ("mcp-http", "mcp-stdio")}
+
+
+def _isolation(kind: str) -> str:
+    if kind != "none":
+        from deskcert.ways.isolation import need
+
+        need(kind)
+    return kind
 
 
 def _builtin(name: str) -> AgentSpec:
@@ -181,17 +237,10 @@ def _gate(gate: Mapping[str, Any], trials: int, name: str) -> dict[str, Any]:
 
 def _refuse_unmet(name: str, where: Any, doc: Mapping[str, Any]) -> None:
     """A requirement that cannot be met is a usage error; dropping it silently would certify something else."""
-    agent = doc.get("agent")
     problems = []
-    if isinstance(agent, Mapping) and agent.get("transport", "jsonl") != "jsonl":
-        line = where(("agent", "transport")).line
-        problems.append(f"{name}:{line}: agent.transport: this version speaks jsonl only; write transport: jsonl")
     if doc.get("proxy", "off") == "required":
         line = where(("proxy",)).line
         problems.append(f"{name}:{line}: proxy: this version has no proxy in the path; write proxy: off or optional")
-    if doc.get("isolation", "none") != "none":
-        line = where(("isolation",)).line
-        problems.append(f"{name}:{line}: isolation: this version cannot isolate the agent; write isolation: none")
     for report in doc.get("reports", {}):
         if report != "summary":
             line = where(("reports", report)).line

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import structlog
 
-from deskcert.certify.agent_process import AgentEnd, AgentRun, Ended
+from deskcert.certify.agent_process import AgentEnd, Ended
 from deskcert.certify.config import AgentSpec
 from deskcert.certify.fixture import Application, Perturbed
 from deskcert.certify.oracle import OracleAnswers, ask
@@ -24,6 +24,9 @@ from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.recorder import Recorder
 from deskcert.certify.suite import Planned
 from deskcert.session.jsonlines import Task
+from deskcert.ways.agents import agent_run
+from deskcert.ways.guarding import About
+from deskcert.ways.isolation import Sandbox
 from deskcert_schema.errors import AdapterError, DeskcertError, HarnessError, LedgerUnavailable
 from deskcert_schema.vocabulary import PipelinePoint, RecordKind
 
@@ -100,7 +103,11 @@ class Runner:
         token: str,
         judge: Judge,
         progress: Progress,
+        sandbox: Sandbox | None = None,
+        policy: Mapping[str, Any] | None = None,
     ) -> None:
+        self._sandbox = sandbox if sandbox is not None else Sandbox("none", cwd)
+        self._policy = policy or {}
         self._planned, self._live, self._folder, self._recorder = planned, live, folder, recorder
         self._application, self._open_guarded = application, open_guarded
         self._agent, self._cwd, self._token, self._progress = agent, cwd, token, progress
@@ -170,8 +177,11 @@ class Runner:
             self._progress.acted(self._live, command, ok)
             return envelope
 
-        agent = AgentRun(
+        agent = agent_run(
+            self._agent.transport,
             self._agent.command_for(scenario.plan),
+            sandbox=self._sandbox,
+            about=About(self._live.run, policy=self._policy, facts={"isolation": self._sandbox.kind}),
             folder=self._folder,
             token=self._token,
             handle=handle,

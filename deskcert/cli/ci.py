@@ -25,8 +25,10 @@ Examples:
   deskcert ci                      (everything from deskcert.yaml)
 
 \b
-The agent is a program that speaks JSON lines on standard input and output. In its command, {task} is
-replaced by the instruction. Its environment is an allow-list; agent: {env: […]} in deskcert.yaml adds to it.
+The agent is a program that speaks JSON lines on standard input and output, or (--transport) an MCP client.
+In its command, {task} is replaced by the instruction, {mcp_url} by the address of the guard (also in
+DESKCERT_MCP_URL), {mcp_config} by a client's configuration file. Its environment is an allow-list;
+agent: {env: […]} in deskcert.yaml adds to it.
 
 \b
 Exit codes: 0 certified, 1 not certified, 2 usage or configuration, 3 inconclusive (infrastructure,
@@ -46,6 +48,8 @@ interruption, contaminated or broken evidence), 4 a ledger is tampered with or c
 @click.option("--only", metavar="GLOB", help="Only the scenarios whose id matches.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: deskcert.yaml, where there is one.")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pin this project key, not the local one.")
+@click.option("--transport", type=click.Choice(["jsonl", "mcp-http", "mcp-stdio"]), help="How the agent is reached.")
+@click.option("--isolation", type=click.Choice(["bwrap", "netns", "none"]), help="Where the agent runs (default none).")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json, and nothing else, on standard output.")
 def ci(
     *,
@@ -60,6 +64,8 @@ def ci(
     only: str | None,
     config: Path | None,
     keys: tuple[str, ...],
+    transport: str | None,
+    isolation: str | None,
     as_json: bool,
 ) -> int:
     """Run an agent on a suite and say whether it can be trusted.
@@ -68,7 +74,7 @@ def ci(
     """
     from deskcert.certify.config import Overrides
 
-    given = Overrides(agent, command, suites, policy, trials, seed, workers, config)
+    given = Overrides(agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation)
     return _certify(given, out=out, only=only, keys=keys, as_json=as_json)
 
 

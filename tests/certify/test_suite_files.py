@@ -117,13 +117,9 @@ BAD = {
         swap("deskcert.yaml", "trials: 2", "evidence: {screenshots: all}"),
         r"deskcert\.yaml:4:.*screenshots: off",
     ),
-    "isolation that is not there": (
-        swap("deskcert.yaml", "trials: 2", "isolation: bwrap"),
-        r"deskcert\.yaml:4:.*isolation.*none",
-    ),
-    "a transport that is not there": (
-        swap("deskcert.yaml", "agent: builtin:careful", "agent: {command: [python, a.py], transport: mcp-http}"),
-        r"deskcert\.yaml:2:.*transport.*jsonl",
+    "a placeholder that its transport does not have": (
+        swap("deskcert.yaml", "agent: builtin:careful", 'agent: {command: [a, "{mcp_url}"], transport: mcp-stdio}'),
+        r"deskcert\.yaml:2:.*\{mcp_url\}.*mcp-http",
     ),
     "an agent that does not exist": (swap("deskcert.yaml", "careful", "carefull"), r"carefull.*builtin:careful"),
     "a suite folder that does not exist": (swap("deskcert.yaml", "./suite", "./suits"), r"no suite folder.*suits"),

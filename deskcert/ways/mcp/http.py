@@ -48,16 +48,18 @@ class Endpoint:
 class McpHttp:
     """Bound to a free port of 127.0.0.1 (or `port`) once `running`."""
 
-    def __init__(self, *, port: int = 0, more: tuple[socket.socket, ...] = ()) -> None:
-        """`more`: further listening sockets to serve, such as a Unix one that a sandbox is given."""
+    def __init__(
+        self, *, port: int = 0, more: tuple[socket.socket, ...] = (), refused: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`more`: further listening sockets to serve, such as a Unix one that a sandbox is given. `refused` is told of
+        requests that name no session of ours."""
+        self._refused = refused
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
         self._more = more
         self.port: int = self._socket.getsockname()[1]
         self._endpoints: dict[str, Endpoint] = {}
-        self.strangers = 0
-        """Requests that named no session of ours."""
 
     def url(self, endpoint: Endpoint) -> str:
         return f"http://127.0.0.1:{self.port}/mcp/{endpoint.token}"
@@ -120,14 +122,12 @@ class McpHttp:
             return
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
         if (wrong := self._stranger(headers)) is not None:
-            self.strangers += 1
+            self._refused(f"a request that was refused: {wrong[1]}")
             await _say(send, *wrong)
             return
         endpoint = self._whose(scope["path"], headers)
         if endpoint is None:
-            self.strangers += 1
-            for known in self._endpoints.values():
-                known.refused("a request with a wrong token or none")
+            self._refused("a request with a wrong token or none")
             await _say(send, 401, "the token is missing or wrong: use the address that deskcert printed")
             return
         if endpoint.busy >= MAX_AT_ONCE:

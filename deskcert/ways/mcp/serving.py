@@ -56,15 +56,24 @@ async def serve_stdio(wanted: Wanted) -> int:
 async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | None) -> int:
     from deskcert.ways.mcp.http import McpHttp
 
+    sessions: list[Opened] = []
+
+    def at_the_door(why: str) -> None:
+        for opened in sessions:
+            notes[opened.about.run](why)
+
+    notes: dict[str, Callable[[str], None]] = {}
     try:
-        http = McpHttp(port=port)
+        http = McpHttp(port=port, refused=at_the_door)
     except OSError as exc:
         raise UsageError(f"port {port} of 127.0.0.1 cannot be used ({exc.strerror}); leave --port out") from exc
     async with SessionHost.started(_say) as host, http.running():
         urls = []
         for _ in range(clients):
             opened = await host.open(wanted)
-            endpoint = await http.add(server_of(opened), refused=_noting(opened))
+            notes[opened.about.run] = _noting(opened)
+            sessions.append(opened)
+            endpoint = await http.add(server_of(opened), refused=notes[opened.about.run])
             urls.append(http.url(endpoint))
             print(json.dumps({"url": http.url(endpoint), "run": opened.about.run, "ledger": str(opened.folder)}))
         sys.stdout.flush()
