@@ -251,7 +251,7 @@ class Guarded(RuleBasedStateMachine):
 
 
 Guarded.TestCase.settings = settings(
-    max_examples=300,
+    max_examples=200,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
