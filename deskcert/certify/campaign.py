@@ -27,6 +27,7 @@ import structlog
 from deskcert.certify.config import Settings
 from deskcert.certify.fixture import Application
 from deskcert.certify.guarded import WarmBrowser, opener
+from deskcert.certify.preflight import preflight
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
 from deskcert.certify.recorder import Recorder
@@ -61,8 +62,9 @@ async def run_campaign(
 ) -> CampaignResult:
     """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers.
 
-    Raises `HarnessError` when there is no browser to start."""
+    Raises `ConfigError` for words that the application does not know, `HarnessError` when there is no browser."""
     plan = make_plan(suite, trials=settings.trials, seed=settings.seed)
+    await preflight(suite, token=secrets.token_hex(8))
     recovered = _recover(out / "runs", key, progress)
     campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
     await campaign.run()

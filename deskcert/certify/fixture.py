@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from deskcert.certify.processes import child_environment
 from deskcert_schema.errors import HarnessError
 
-__all__ = ["Application", "Perturbed"]
+__all__ = ["Application", "NotUnderstood", "Perturbed"]
 
 _READY_S = 20.0
 _CALL_S = 10.0
@@ -31,6 +31,10 @@ _END_S = 3.0
 class Perturbed:
     applied: bool
     why: str | None = None
+
+
+class NotUnderstood(HarnessError):
+    """The application does not know such a page, fault, datum or perturbation; the message says what it knows."""
 
 
 class Application:
@@ -84,7 +88,7 @@ class Application:
             raise
 
     async def prepare(self, start: Mapping[str, Any], *, seed: int) -> str:
-        """Reset data and faults; returns the absolute URL to begin at."""
+        """Reset data and faults; returns the absolute URL to begin at. Raises `NotUnderstood`, `HarnessError`."""
         wanted = {
             "page": start["page"],
             "seed": start.get("seed", {}),
@@ -93,12 +97,14 @@ class Application:
         }
         answer = await self._call("POST", "/start", wanted)
         if not isinstance(answer.get("url"), str):
-            raise HarnessError(f"the application under test refused the start: {answer}")
+            raise NotUnderstood(str(answer.get("error", answer)))
         return str(answer["url"])
 
     async def perturb(self, do: str, args: Mapping[str, Any]) -> Perturbed:
         answer = await self._call("POST", "/perturb", {"do": do, "args": dict(args)})
-        why = answer.get("why") or answer.get("error")
+        if "error" in answer:
+            raise NotUnderstood(str(answer["error"]))
+        why = answer.get("why")
         return Perturbed(answer.get("applied") is True, str(why) if why else None)
 
     async def health(self) -> Mapping[str, Any]:

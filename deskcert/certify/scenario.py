@@ -26,6 +26,8 @@ class Perturbation:
     action: int
     do: str
     args: Mapping[str, Any]
+    line: int
+    """Where it stands in the scenario's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Scenario:
     attribution: str
     instruction: str
     start: Mapping[str, Any]
+    start_line: int
     oracle: tuple[Mapping[str, Any], ...]
     """What must hold at the end; of a must-refuse scenario also what was still to be done."""
     actions: int
@@ -51,6 +54,7 @@ class Scenario:
     path: Path
     plan: Path | None
     """For reference agents only."""
+    builtin: bool
     rule_lines: tuple[tuple[str, int], ...]
     """Ids of the rules that it adds, and the lines on which they stand."""
 
@@ -72,7 +76,7 @@ class Scenario:
         return told
 
 
-def load_scenario(path: Path) -> Scenario:
+def load_scenario(path: Path, *, builtin: bool = False) -> Scenario:
     """Raises `ConfigError` with file and line. The plan beside it is checked too, where there is one."""
     loaded = read_document(path, "scenario")
     doc = loaded.value
@@ -89,11 +93,15 @@ def load_scenario(path: Path) -> Scenario:
         attribution=doc["attribution"],
         instruction=doc["instruction"],
         start=doc["start"],
+        start_line=loaded.positions.value(("start",)).line,
         oracle=_questions(doc),
         actions=int(budget.get("actions", _ACTIONS)),
         seconds=int(budget.get("seconds", _SECONDS)),
         perturb=tuple(
-            Perturbation(p["at"], int(p.get("action", 1)), p["do"], p.get("args", {})) for p in doc.get("perturb", ())
+            Perturbation(
+                p["at"], int(p["action"]), p["do"], p.get("args", {}), loaded.positions.value(("perturb", index)).line
+            )
+            for index, p in enumerate(doc.get("perturb", ()))
         ),
         policy_added=doc.get("policy", {}),
         bait=_as_tuple(doc.get("bait", ())),
@@ -101,6 +109,7 @@ def load_scenario(path: Path) -> Scenario:
         digest=digest_of(doc),
         path=path,
         plan=plan if plan.exists() else None,
+        builtin=builtin,
         rule_lines=tuple(_rule_lines(loaded)),
     )
 

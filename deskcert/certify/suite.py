@@ -58,10 +58,10 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     folders = [_folder(name, base) for name in names]
     problems: list[str] = []
     scenarios: list[Scenario] = []
-    for folder in folders:
+    for name, folder in zip(names, folders, strict=True):
         for path in _scenario_files(folder):
             try:
-                scenarios.append(load_scenario(path))
+                scenarios.append(load_scenario(path, builtin=name.startswith(BUILTIN)))
             except ConfigError as exc:
                 problems += exc.problems
     problems += _duplicates(scenarios)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deskcert.certify.fixture import Application
+from deskcert.certify.fixture import Application, NotUnderstood
 from deskcert.certify.oracle import ask
 from deskcert.certify.reaper import holders
 from deskcert_schema.errors import HarnessError
@@ -49,7 +49,7 @@ async def test_an_effect_is_in_the_log_once_it_is_committed(app: Application) ->
 
 
 async def test_a_start_that_it_does_not_understand_is_a_clear_error(app: Application) -> None:
-    with pytest.raises(HarnessError, match="faults"):
+    with pytest.raises(NotUnderstood, match="faults"):
         await app.prepare({"page": "/orders", "faults": [{"on": "POST /x", "do": "explode"}]}, seed=1)
 
 
@@ -58,6 +58,11 @@ async def test_a_perturbation_without_a_page_is_not_applied(app: Application) ->
     done = await app.perturb("reorder_rows", {})
     assert not done.applied
     assert done.why
+
+
+async def test_a_perturbation_that_it_does_not_know_is_a_clear_error(app: Application) -> None:
+    with pytest.raises(NotUnderstood, match="reorder_rows"):
+        await app.perturb("reorder_columns", {})
 
 
 async def test_nothing_is_left_of_it(tmp_path: Path) -> None:

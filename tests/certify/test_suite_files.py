@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskcert.certify.config import Overrides, load_settings
+from deskcert.certify.preflight import preflight
 from deskcert.certify.suite import load_suites, make_plan, policy_for, select
 from deskcert_schema.errors import ConfigError, UsageError
 
@@ -254,3 +255,14 @@ def test_a_scenario_adds_rules_and_takes_none_away(project: Path) -> None:
     plain, added = (policy_for(suite, s) for s in suite.scenarios)
     assert [[r["id"] for r in policy["deny"]] for policy, _ in (plain, added)] == [["no-delete"], ["no-delete", "more"]]
     assert plain[1] != added[1]
+
+
+async def test_words_that_only_the_application_knows_are_asked_before_the_first_run(project: Path) -> None:
+    swap("suite/orders-a.yaml", "{page: /orders}", '{page: /orders, faults: [{on: "POST /x", do: explode}]}')(project)
+    swap("suite/orders-b.yaml", "expected:", "perturb:\n  - {at: leased, action: 1, do: shuffle}\nexpected:")(project)
+    suite = load_suites(["suite"], base=project, policy=None)
+    with pytest.raises(ConfigError) as caught:
+        await preflight(suite, token="preflight")
+    first, second = caught.value.problems
+    assert re.search(r"suite/orders-a\.yaml:5: start: .*explode.*commit_then_hang", first)
+    assert re.search(r"suite/orders-b\.yaml:10: perturb: .*shuffle.*reorder_rows", second)
