@@ -183,6 +183,8 @@ def load_pins(values: tuple[str, ...] | list[str]) -> tuple[Verifier, ...]:
             pins.extend(parse_vkey(line.strip()) for line in lines)
         except LedgerFormatError as error:
             raise UsageError(f"--key {value}: {error}.") from error
+    if any(pin.algorithm != ALG_ED25519 for pin in pins):
+        raise UsageError("--key: a witness's key cosigns checkpoints; give the project's key.")
     return tuple(pins)
 
 

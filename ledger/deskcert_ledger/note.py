@@ -139,6 +139,8 @@ class Note:
 
     def holds(self, verifier: Verifier) -> bool:
         """Is there a signature of `verifier` (Ed25519 over the text), and does it hold?"""
+        if verifier.algorithm != ALG_ED25519:  # a cosignature says another thing; see `cosignature`
+            return False
         item = self.by(verifier)
         return item is not None and verifier.accepts(self.text.encode(), item.signature)
 
@@ -181,7 +183,7 @@ def open_note(raw: bytes | str, known: Iterable[Verifier]) -> tuple[Note, tuple[
     Raises `LedgerFormatError` (no note) and `LedgerTampered` (a known key's signature fails, or none is known).
     """
     note = parse_note(raw)
-    keys = {(key.name, key.id): key for key in known}
+    keys = {(key.name, key.id): key for key in known if key.algorithm == ALG_ED25519}
     seen: dict[tuple[str, bytes], Verifier] = {}
     for item in note.signatures:
         key = keys.get((item.name, item.key_id))

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from deskcert_ledger import ProjectKey
 from deskcert_ledger.b64 import b64decode, b64encode, b64url_decode, b64url_encode
 from deskcert_ledger.checkpoint import Checkpoint, Damage, checkpoint_text, parse_checkpoint, read_checkpoints
+from deskcert_ledger.cosignature import Witness, cosigned_at
 from deskcert_ledger.disclosure import Secret, commit, open_disclosure
 from deskcert_ledger.keys import default_key_path, load_pins
 from deskcert_ledger.merkle import Tree, check_consistency, check_inclusion, consistency_proof, inclusion_proof
 
 from deskcert_ledger.merkle import leaf_hash, stored_hash_index  # isort: skip
-from deskcert_ledger.note import Signer, open_note, parse_note, parse_vkey
+from deskcert_ledger.note import NoteSignature, Signer, open_note, parse_note, parse_vkey
 from deskcert_ledger.reader import parse_record
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered, UsageError
 
@@ -130,6 +131,36 @@ def test_a_secret_without_opening_leaves_none() -> None:
     made = commit("value", Secret("4111", openable=False), lambda count: b"s" * count)
     assert made.sidecar == b""
     assert len(made.digest) == 43
+
+
+class TestCosignature:
+    WITNESS = Witness("witness.example/w1", b"\3" * 32)
+    TEXT = checkpoint_text("deskcert/test", 5, bytes(32))
+
+    def test_says_when_and_leaves_the_logs_signature_as_it_is(self) -> None:
+        note = parse_note(SIGNER.sign_note(self.TEXT) + self.WITNESS.cosign(self.TEXT, 1679315147))
+        assert cosigned_at(note, self.WITNESS.verifier) == 1679315147
+        assert note.holds(SIGNER.verifier)
+        assert parse_vkey(str(self.WITNESS.verifier)) == self.WITNESS.verifier
+
+    def test_a_changed_time_or_text_does_not_hold(self) -> None:
+        line = self.WITNESS.cosign(self.TEXT, 1679315147)
+        other = checkpoint_text("deskcert/test", 6, bytes(32))
+        with pytest.raises(LedgerTampered):
+            cosigned_at(parse_note(SIGNER.sign_note(other) + line), self.WITNESS.verifier)
+        signature = parse_note(SIGNER.sign_note(self.TEXT) + line).signatures[1]
+        later = NoteSignature(signature.name, signature.key_id, b"\0" * 8 + signature.signature[8:]).line()
+        with pytest.raises(LedgerTampered):
+            cosigned_at(parse_note(SIGNER.sign_note(self.TEXT) + later), self.WITNESS.verifier)
+
+    def test_is_no_signature_of_the_log_and_its_key_no_pin(self) -> None:
+        note = parse_note(SIGNER.sign_note(self.TEXT) + self.WITNESS.cosign(self.TEXT, 1))
+        assert not note.holds(self.WITNESS.verifier)
+        assert cosigned_at(parse_note(SIGNER.sign_note(self.TEXT)), self.WITNESS.verifier) is None
+        with pytest.raises(LedgerFormatError):
+            cosigned_at(note, SIGNER.verifier)
+        with pytest.raises(UsageError):
+            load_pins([str(self.WITNESS.verifier)])
 
 
 class TestProjectKey:

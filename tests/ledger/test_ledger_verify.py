@@ -13,6 +13,7 @@ import pytest
 from conftest import ORIGIN, StepClock, fill, seeded
 
 from deskcert_ledger import ProjectKey, RunLedger, RunReport, read_records, verify_run
+from deskcert_ledger.note import Signer
 from deskcert_schema.errors import LedgerFormatError
 
 Create = Callable[..., RunLedger]
@@ -240,11 +241,45 @@ class TestWhoseKey:
             (sealed / name).write_bytes(kept)
 
     def test_the_same_root_signed_by_another_key_is_refused(self, sealed: Path, key: ProjectKey) -> None:
-        from deskcert_ledger.note import Signer
-
         text = (sealed / "checkpoint").read_text().split("\n\n")[0] + "\n"
         (sealed / "checkpoint").write_text(Signer(ORIGIN, b"\7" * 32).sign_note(text))
         assert word(sealed, key) == "tampered"
+
+
+class TestRangesOfKeys:
+    def test_an_earlier_note_signed_by_a_foreign_key_is_refused(self, sealed: Path, key: ProjectKey) -> None:
+        """Its text and root are right, and its signature is not among those that are checked by default."""
+        notes = (sealed / "checkpoints").read_text()
+        text = notes[: notes.index("\n\n") + 1]
+        first = notes[: notes.index(ORIGIN, 5 + len(ORIGIN) + notes.index("— "))]
+        (sealed / "checkpoints").write_text(notes.replace(first, Signer(ORIGIN, b"\7" * 32).sign_note(text), 1))
+        report = verify_run(sealed, pins=[key.vkey])
+        assert report.headline == "tampered"
+        assert "not signed by the key of its range" in report.problems[0].text
+
+    @pytest.mark.parametrize("wrong", [{}, {"cut": 1}, {"size": 1}, {"root": "A" * 43 + "="}, {"key_intro": "x\n"}])
+    def test_a_recovery_has_to_name_the_last_note_and_its_own_place(
+        self, create: Create, key: ProjectKey, wrong: dict[str, object]
+    ) -> None:
+        """With the key of its own epoch, whoever writes it: only the right one opens another range."""
+        ledger = create()
+        ledger.append("claim", {})
+        size, root = ledger.head
+        next_key = Signer(ORIGIN, b"\5" * 32)
+        vkey = str(next_key.verifier)
+        right = {"vkey": vkey, "key_intro": key.introduce(ORIGIN, vkey), "size": size, "root": root}
+        right["cut"] = (ledger.folder / "ledger.jsonl").stat().st_size
+        ledger._sequencer._key._signer = next_key
+        ledger.append("recovery", {**right, **wrong})
+        assert word(ledger.folder, key) == ("tampered" if wrong else "interrupted")
+
+    def test_the_old_key_signs_nothing_after_a_recovery(self, create: Create, key: ProjectKey) -> None:
+        ledger = create()
+        size, root = ledger.head
+        vkey = str(Signer(ORIGIN, b"\5" * 32).verifier)
+        right = {"vkey": vkey, "key_intro": key.introduce(ORIGIN, vkey), "size": size, "root": root}
+        ledger.append("recovery", {**right, "cut": (ledger.folder / "ledger.jsonl").stat().st_size})
+        assert word(ledger.folder, key) == "tampered"
 
 
 def test_an_open_run_is_unfinished_and_reading_it_does_no_harm(create: Create, key: ProjectKey) -> None:
