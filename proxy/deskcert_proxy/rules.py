@@ -104,8 +104,9 @@ class NetworkPolicy:
             blocked = self.about_host(parts.hostname or "", port or _PORTS.get(parts.scheme))
             if blocked is not None:
                 return blocked
-        named = {value.strip().lower() for value in reading.request.values("host")}
-        if named - {_authority(reading.request.url), urlsplit(reading.request.url).netloc.lower()}:
+        parts = urlsplit(reading.request.url)
+        named = {_plain(value.strip(), parts.scheme) for value in reading.request.values("host")}
+        if named - {_plain(parts.netloc, parts.scheme)}:
             return Block(HOST, "the Host header names another host than the request goes to")
         return None
 
@@ -113,12 +114,9 @@ class NetworkPolicy:
 _PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
-def _authority(url: str) -> str:
-    """Host and port as a `Host` header has them: without the port that goes without saying."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2].lower()
-    ending = f":{_PORTS.get(parts.scheme, 0)}"
-    return host.removesuffix(ending)
+def _plain(authority: str, scheme: str) -> str:
+    """Host and port without the port that goes without saying."""
+    return authority.rpartition("@")[2].lower().removesuffix(f":{_PORTS.get(scheme, 0)}")
 
 
 def compile_network(document: Mapping[str, Any]) -> NetworkPolicy:

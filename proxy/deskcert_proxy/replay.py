@@ -1,0 +1,115 @@
+"""Answers requests from a tape, and forwards none.
+
+mitmproxy's own server replay goes to the real server when its tape is used up. Here every request is answered at once:
+with the next kept answer to the same request, or with a synthetic 502 and a record of what was not on the tape.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deskcert_proxy.answers import FAULT, refusal
+from deskcert_proxy.failclosed import close_connection, close_message, close_raw, close_request, closed_unless_done
+from deskcert_proxy.flows import request_of
+from deskcert_proxy.request import Request
+from deskcert_schema.errors import LedgerFormatError
+
+if TYPE_CHECKING:
+    from mitmproxy.http import HTTPFlow
+
+__all__ = ["Answer", "Replayer", "match_key", "read_tape"]
+
+_NOT_HOP: frozenset[str] = frozenset(("transfer-encoding", "connection", "keep-alive", "content-length", "alt-svc"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    cut: bool
+
+
+def match_key(method: str, url: str, body: bytes) -> tuple[str, str, str]:
+    return method.upper(), url.partition("#")[0], sha256(body).hexdigest()
+
+
+def read_tape(path: Path) -> dict[tuple[str, str, str], deque[Answer]]:
+    """Raises `LedgerFormatError` with the line."""
+    found: dict[tuple[str, str, str], deque[Answer]] = defaultdict(deque)
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line:
+            continue
+        try:
+            raw = json.loads(line)
+            asked, said = raw["request"], raw["response"]
+            key = match_key(asked["method"], asked["url"], base64.b64decode(asked["body"], validate=True))
+            headers = tuple((str(name), str(value)) for name, value in said["headers"] if name not in _NOT_HOP)
+            body = base64.b64decode(said["body"], validate=True)
+            found[key].append(Answer(int(said["status"]), headers, body, bool(said["cut"])))
+        except (ValueError, KeyError, TypeError, binascii.Error) as error:
+            raise LedgerFormatError(f"not a kept flow: {type(error).__name__}", line=number) from error
+    return dict(found)
+
+
+class Replayer:
+    """An addon. `missed` is told each request that was not on the tape."""
+
+    def __init__(self, tape: dict[tuple[str, str, str], deque[Answer]], missed: Callable[[Request, str], None]) -> None:
+        self._tape, self._missed = tape, missed
+        self.faults: list[str] = []
+
+    def fault(self, hook: str, error: BaseException) -> None:
+        self.faults.append(f"{hook}: {error!r}")
+
+    @closed_unless_done(close_request)
+    async def request(self, flow: HTTPFlow) -> None:
+        from mitmproxy.http import Response
+
+        flow.response = refusal(FAULT)
+        request = request_of(flow)
+        answers = self._tape.get(match_key(request.method, request.url, request.body))
+        if not answers:
+            why = "asked more often than it was" if answers is not None else "not on the tape"
+            self._missed(request, why)
+            flow.response = Response.make(
+                502, f"deskcert replay: {why}", {"content-type": "text/plain", "x-deskcert": "replay-missed"}
+            )
+            return
+        answer = answers.popleft()
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+        response = Response.make(answer.status, b"", headers)
+        response.raw_content = answer.body
+        flow.response = response
+
+    @closed_unless_done(close_request)
+    async def http_connect(self, flow: HTTPFlow) -> None:
+        """The tunnel is opened to us alone: `server_connect` refuses every connection."""
+
+    @closed_unless_done(close_connection)
+    async def server_connect(self, data: Any) -> None:
+        close_connection(data)
+
+    @closed_unless_done(close_message)
+    async def websocket_message(self, flow: HTTPFlow) -> None:
+        close_message(flow)
+
+    @closed_unless_done(close_raw)
+    async def tcp_start(self, flow: Any) -> None:
+        close_raw(flow)
+
+    @closed_unless_done(close_raw)
+    async def udp_start(self, flow: Any) -> None:
+        close_raw(flow)
+
+    @closed_unless_done(close_raw)
+    async def dns_request(self, flow: Any) -> None:
+        close_raw(flow)

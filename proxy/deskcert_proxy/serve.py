@@ -1,0 +1,93 @@
+"""One mitmproxy in this process, with our addon last, so that nothing changes a request after it was looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deskcert_proxy.authority import make_authority
+from deskcert_schema.errors import HarnessError, UsageError
+
+__all__ = ["Listening", "listen_on", "serve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    host: str
+    port: int
+    spki: str
+
+    @property
+    def server(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+def listen_on(text: str) -> tuple[str, int]:
+    """`127.0.0.1:8080`, `[::1]:0`, `8080`. Raises `UsageError`."""
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"{text!r} is no address to listen on: write HOST:PORT, such as 127.0.0.1:8080")
+    return host, int(port)
+
+
+async def serve(
+    addon: Any,
+    *,
+    listen: tuple[str, int],
+    confdir: Path,
+    ready: Callable[[Listening], None],
+    stop: asyncio.Event,
+    upstream: str | None = None,
+    insecure: bool = False,
+) -> None:
+    """Runs until `stop`. Raises `HarnessError` when the port cannot be had, `UsageError` for a wrong `upstream`."""
+    from mitmproxy import options
+    from mitmproxy.tools.dump import DumpMaster
+
+    host, port = listen
+    spki = make_authority(confdir)
+    opts = options.Options(listen_host=host, listen_port=port, confdir=str(confdir), ssl_insecure=insecure)
+    if upstream is not None:
+        try:
+            opts.update(mode=[f"upstream:{upstream}"])  # type: ignore[no-untyped-call]
+        except Exception as error:
+            raise UsageError(f"{upstream!r} is no proxy to pass requests on to: {error}") from error
+    master = DumpMaster(opts, with_termlog=False, with_dumper=False)
+    master.addons.add(addon)  # type: ignore[no-untyped-call]
+    running = asyncio.create_task(master.run())
+    try:
+        listening = await _address(master, running, host, port)
+        ready(Listening(*listening, spki))
+        ended = asyncio.create_task(stop.wait())
+        await asyncio.wait((ended, running), return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        if running.done() and not stop.is_set():
+            raise HarnessError("the proxy ended by itself")
+    finally:
+        with contextlib.suppress(Exception):
+            master.shutdown()  # type: ignore[no-untyped-call]
+            await asyncio.wait_for(running, 5)
+
+
+async def _address(master: Any, running: asyncio.Task[None], host: str, port: int) -> tuple[str, int]:
+    server = master.addons.get("proxyserver")
+    for _ in range(1000):
+        addresses = server.listen_addrs()
+        if addresses:
+            return str(addresses[0][0]), int(addresses[0][1])
+        if running.done():
+            break
+        if server.is_running and not server.servers.is_updating and _failed(server):
+            raise HarnessError(f"the port {port} on {host} cannot be had: another program has it; choose another")
+        await asyncio.sleep(0.01)
+    raise HarnessError(f"the proxy did not come to listen on {host}:{port}; is the port taken?")
+
+
+def _failed(server: Any) -> bool:
+    return any(instance.last_exception is not None for instance in server.servers)
