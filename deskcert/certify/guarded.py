@@ -88,8 +88,8 @@ class _Guarded:
     async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         return await self._session.handle(command, args)
 
-    def lost(self) -> str | None:
-        return self._browser.lost
+    async def lost(self) -> str | None:
+        return await self._browser.ask()
 
     async def close(self) -> None:
         await self._adapter.close()

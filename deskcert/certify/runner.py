@@ -71,7 +71,7 @@ class Guarded(Protocol):
 
     async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
-    def lost(self) -> str | None:
+    async def lost(self) -> str | None:
         """Why the browser can no longer be used, if so."""
         ...
 
@@ -149,7 +149,7 @@ class Runner:
             )
             try:
                 state.end = await self._lead_agent(guarded, url)
-                if (why := guarded.lost()) is not None:
+                if (why := await guarded.lost()) is not None:
                     state.trouble.append(("browser", why))
             finally:
                 # The page must be gone before the oracle looks: it could go on writing.

@@ -81,6 +81,19 @@ class WebBrowser:
         for alive in (self._life, *self._alive):
             alive.lose("the browser is gone")
 
+    async def ask(self, *, budget_ms: int = 10_000) -> str | None:
+        """`lost`, after asking the browser itself: a death may not have been told yet. One that does not answer is
+        taken for dead."""
+        if self.lost is None:
+            try:
+                async with asyncio.timeout(budget_ms / 1000):
+                    session = await self._browser.new_browser_cdp_session()
+                    await session.send("Browser.getVersion")
+                    await session.detach()
+            except Exception:  # whatever it is called, there is no answer
+                self._died()
+        return self.lost
+
     async def open(self) -> WebAdapter:
         """A fresh context with one empty page, guarded. Raises `HarnessError` or `AdapterError`."""
         if self.lost is not None:
