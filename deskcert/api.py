@@ -215,10 +215,11 @@ def _wanted(
     url: str,
     policy: PolicyLike,
     task: str,
+    *,
     out: Path | str | None,
     base: Path | str | None,
-    actions: int | None,
-    seconds: int | None,
+    actions: int | None = None,
+    seconds: int | None = None,
 ) -> Wanted:
     from deskcert.ways.opening import Wanted, load_policy
 
@@ -253,7 +254,7 @@ async def open_session(
     """
     from deskcert.ways.opening import SessionHost
 
-    wanted = _wanted(url, policy, task, out, base, actions, seconds)
+    wanted = _wanted(url, policy, task, out=out, base=base, actions=actions, seconds=seconds)
     if host is not None:
         async with _in_order(await host.open(wanted)) as session:
             yield session
@@ -276,7 +277,7 @@ async def guard_page(
     from deskcert.ways.shared_page import attach
 
     adapter = await attach(page)
-    wanted = _wanted(page.url, policy, task, out, base, None, None)
+    wanted = _wanted(page.url, policy, task, out=out, base=base)
     # Nothing is said about the browser: how it was started is not known here.
     opened = await open_on(adapter, wanted, lease=Lease(), custody="shared", browser=None)
     async with _in_order(opened) as session:

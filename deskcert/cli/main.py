@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from deskcert.cli._shared import Exit, exit_code_of, say
+from deskcert.ways.arguments import COMMANDS as ONE_SHOT
 from deskcert_schema.errors import DeskcertError
 
 __all__ = ["cli", "main"]
@@ -36,8 +37,13 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "score": _Entry("deskcert.cli.score", "score", "Compute the verdict again from run folders alone."),
         "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
         "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
-        "explain": _Entry("deskcert.cli.rules", "explain", "Say what a scoring rule means and how to fix the agent."),
+        "explain": _Entry("deskcert.cli.explain", "explain", "Say what a rule, a code or a disposition means."),
         "key": _Entry("deskcert.cli.key", "key", "Show the project's public key."),
+        "session": _Entry("deskcert.cli.session", "session", "Keep a guarded page open for one-shot commands."),
+        "doctor": _Entry("deskcert.cli.doctor", "doctor", "Look at what deskcert needs here, and say what is missing."),
+        "init": _Entry("deskcert.cli.init", "init", "Begin a project: configuration, policy, scenario, workflow."),
+        "agent": _Entry("deskcert.cli.agent", "agent", "Begin an agent of your own."),
+        "completion": _Entry("deskcert.cli.completion", "completion", "Print what makes a shell complete deskcert."),
         "mcp": _Entry("deskcert.cli.mcp", "mcp", "Serve a guarded page to an agent that speaks MCP."),
     }
 )
@@ -58,12 +64,12 @@ Exit codes of ci, demo and score: 0 certified, 1 not certified, 2 usage or confi
 
 class _Lazy(click.Group):
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *ONE_SHOT]
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
         if entry is None:
-            return None
+            return _one_shot(cmd_name)
         command = getattr(import_module(entry.module), entry.attribute)
         assert isinstance(command, click.Command)
         return command
@@ -71,6 +77,32 @@ class _Lazy(click.Group):
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.line) for name, entry in COMMANDS.items()])
+        with formatter.section("In an open session (deskcert session start), one envelope each"):
+            formatter.write_dl([(name, info.line) for name, info in ONE_SHOT.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as exc:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx) from exc
+
+
+def _one_shot(name: str) -> click.Command | None:
+    """A command of the contract; those that the table does not know are asked of the vocabulary, which takes longer."""
+    if name not in ONE_SHOT:
+        from deskcert_schema.vocabulary import Command
+
+        if name not in set(Command):
+            return None
+    from deskcert.cli.commands import command_for
+
+    return command_for(name)
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""`deskcert rules` and `deskcert explain`: what the scoring rules are, and what to do about a finding."""
+"""`deskcert rules`: what the scoring rules are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import sys
 
 import click
 
-from deskcert_schema.errors import UsageError
-
-__all__ = ["explain", "rules"]
+__all__ = ["rules"]
 
 
 @click.command()
@@ -25,17 +23,3 @@ def rules(*, as_json: bool, as_markdown: bool) -> None:
         sys.stdout.write(as_page())
     else:
         sys.stdout.write(as_table())
-
-
-@click.command()
-@click.argument("rule_id", metavar="RULE")
-def explain(rule_id: str) -> None:
-    """Say what one rule means: why it matters, and how to fix the agent."""
-    from deskcert.report.rule_pages import as_explanation
-    from deskcert.scoring import RULES
-
-    wanted = rule_id.upper()
-    about = next((rule.about for rule in RULES if rule.about.id == wanted), None)
-    if about is None:
-        raise UsageError(f"There is no rule {rule_id!r}; `deskcert rules` lists them.")
-    sys.stdout.write(as_explanation(about))

@@ -11,8 +11,6 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -26,6 +24,7 @@ from deskcert.certify.processes import exit_of
 from deskcert.session.jsonlines import MAX_LINE, Task
 from deskcert.ways.guarding import About, Gate
 from deskcert.ways.isolation import RELAY, Sandbox
+from deskcert.ways.sockets import private_listener
 
 __all__ = ["McpAgentRun", "agent_run"]
 
@@ -156,7 +155,7 @@ class McpAgentRun(AgentRun):
         from deskcert.ways.opening import offered
 
         path = place / "mcp.sock"
-        unix = _listening(path)
+        unix = private_listener(path)
         http = McpHttp(more=(unix,), refused=self._refused)
         async with http.running():
             endpoint = await http.add(make_server(gate, about, offered()), refused=self._refused)
@@ -193,7 +192,7 @@ class McpAgentRun(AgentRun):
         command = [sys.executable, "-I", "-S", str(RELAY), "stdio", str(path)]
         entry = {"type": "stdio", "command": command[0], "args": command[1:]}
         write_private(config, json.dumps({"mcpServers": {"deskcert": entry}}))
-        listening = await asyncio.start_unix_server(client, sock=_listening(path), limit=MAX_LINE)
+        listening = await asyncio.start_unix_server(client, sock=private_listener(path), limit=MAX_LINE)
         try:
             yield Launch(
                 placeholders={"mcp_config": str(config), "mcp_url": ""},
@@ -206,18 +205,6 @@ class McpAgentRun(AgentRun):
                 task.cancel()
             if tasks:
                 await asyncio.wait(set(tasks), timeout=2.0)
-
-
-def _listening(path: Path) -> socket.socket:
-    """A socket that this user alone can reach: its folder is private, and so is it."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
-    try:
-        made.bind(str(path))
-    finally:
-        os.umask(before)
-    made.listen(16)
-    return made
 
 
 @contextlib.contextmanager

@@ -1,0 +1,1 @@
+"""Files that `deskcert init` and `deskcert agent new` write."""
