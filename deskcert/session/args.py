@@ -109,6 +109,8 @@ KNOWN_ARGUMENTS: Final = frozenset(
 """Arguments that a record shows as they were given. Everything else, typed text above all, is a secret in it."""
 
 _MAX_RECORDED: Final = 20
+_LEDGERS_OWN: Final = frozenset({"_sd", "_sd_alg", "..."})
+"""Keys by which a record holds its commitments (RFC 9901): an argument of that name is recorded under another one."""
 
 
 def recordable(raw: Mapping[str, object]) -> dict[str, Any]:
@@ -119,8 +121,13 @@ def recordable(raw: Mapping[str, object]) -> dict[str, Any]:
         if name in KNOWN_ARGUMENTS and (plain or (isinstance(value, str) and len(value) <= 2048 and _is_text(value))):
             shown[name] = value
         else:
-            shown[clean(str(name))[:64]] = Secret(clean(value if isinstance(value, str) else repr(value))[:10_000])
+            shown[_recorded_name(name)] = Secret(clean(value if isinstance(value, str) else repr(value))[:10_000])
     return shown
+
+
+def _recorded_name(name: object) -> str:
+    told = clean(str(name))[:64]
+    return f"argument {told}" if told in _LEDGERS_OWN else told
 
 
 def clean(value: str) -> str:

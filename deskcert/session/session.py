@@ -154,6 +154,8 @@ class Session:
             receipt = await self._desk.records.write(RecordKind.ACTION_REFUSED, payload)
         except LedgerError as exc:
             return _unrecorded(name, exc)
+        except Exception as exc:
+            return await self._internal(name, Delivery.NOT_DELIVERED, exc)
         error = not_delivered(
             refused.code,
             refused.message,

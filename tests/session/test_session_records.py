@@ -158,3 +158,11 @@ async def test_a_run_with_every_fault_leaves_a_result_for_every_intent(tmp_path)
         intents = [r["seq"] for r in records if r["kind"] == "action.intent"]
         results = [r["of"] for r in records if r["kind"] == "action.result"]
         assert intents == results != [], fault
+
+
+async def test_an_argument_named_as_the_ledgers_own_keys_is_refused_and_recorded(guarded):
+    for name in ("_sd", "_sd_alg", "...", "\ud800"):
+        answer = await guarded("navigate", url="http://127.0.0.1:1/", **{name: "x"})
+        assert answer["error"]["code"] == "INVALID_ARGS", name
+        assert answer["ledger"]["seq"] > 0
+    assert guarded.kinds() == ["action.refused"] * 4
