@@ -58,7 +58,7 @@ class Observation:
         main = self._frames.main
         raw = await self._walk(main, depth=0)
         self.title, self.url = raw["title"], raw["url"]
-        await self._join(raw, main, suffix="", path="")
+        await self._join(raw, main, suffix="")
 
     def _left_ms(self) -> int:
         return max(1, int((self._deadline - time.monotonic()) * 1000))
@@ -79,19 +79,22 @@ class Observation:
         found: dict[str, Any] = json.loads(await self._evaluate(frame, "walk", [json.dumps(asked)], budget + _GRACE_MS))
         return found
 
-    async def _join(self, raw: Mapping[str, Any], frame: Frame, *, suffix: str, path: str) -> None:
+    async def _join(self, raw: Mapping[str, Any], frame: Frame, *, suffix: str) -> None:
         for reason in raw["reasons"]:
             self._because(reason)
         if raw["loading"]:
             self.loading.append(frame)
             self._because("a document was still loading")
         await self._hosts(frame, raw["hosts"])
-        if not any("frame" in node for node in raw["nodes"]) and not suffix:
-            self.nodes += raw["nodes"]
+        nodes = unpacked(raw)
+        framed = any("frame" in node for node in nodes)
+        if not suffix and not framed:
+            self.nodes += nodes
             return
-        children = await self._children(frame)
-        for found in raw["nodes"]:
-            node = _placed(found, suffix, path)
+        children = await self._children(frame) if framed else {}
+        for node in nodes:
+            if suffix and "node" in node:
+                node["node"] += suffix
             index = node.pop("frame", None)
             self.nodes.append(node)
             if index is not None:
@@ -109,7 +112,7 @@ class Observation:
             node["opaque"] = True
             self._because(f"a frame could not be read: {error}")
             return
-        await self._join(inner, child, suffix=f"@{child.loader}", path=node["path"])
+        await self._join(inner, child, suffix=f"@{child.loader}")
 
     async def _hosts(self, frame: Frame, hosts: list[list[str]]) -> None:
         for node, tag in hosts[:_MOST_HOSTS]:
@@ -135,13 +138,47 @@ class Observation:
         return found
 
 
-def _placed(node: Mapping[str, Any], suffix: str, path: str) -> dict[str, Any]:
-    placed = dict(node)
-    if suffix and "node" in placed:
-        placed["node"] += suffix
-    if path:
-        placed["path"] = f"{path}.{placed['path']}"
-    return placed
+_KEYS: Final = (
+    (1, ("name",)),
+    (2, ("native_id",)),
+    (4, ("value",)),
+    (8, ("description",)),
+    (16, ("box",)),
+    (32, ("states", "actions", "context")),
+    (64, ("frame",)),
+    (128, ("name",)),
+    (256, ("children_count",)),
+    (512, ("size",)),
+    (1024, ("truncated",)),
+)
+"""Bits of a row's mask, in the order in which the values follow (`HAS` in walker.js)."""
+_INTERACTIVE: Final = 32
+_TEXT: Final = 2048
+
+
+def unpacked(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The nodes of one walk, which come as rows: depth, id, role, then whatever the mask at the end says."""
+    tables = raw["tables"]
+    roles, states, actions, contexts = (tables[k] for k in ("role", "states", "actions", "context"))
+    shapes: dict[int, tuple[str, ...]] = {}
+    nodes = []
+    for row in raw["rows"]:
+        mask = row[-1]
+        if mask == _TEXT:
+            nodes.append({"d": row[0], "role": "statictext", "text": row[1]})
+            continue
+        keys = shapes.get(mask)
+        if keys is None:
+            shapes[mask] = keys = ("d", "node", "role", *(k for bit, names in _KEYS if mask & bit for k in names))
+        node = dict(zip(keys, row, strict=False))
+        node["role"] = roles[row[2]]
+        if mask & _INTERACTIVE:
+            node["states"] = states[node["states"]]
+            node["actions"] = actions[node["actions"]]
+            node["context"] = contexts[node["context"]]
+            node["interactive"] = True
+        nodes.append(node)
+    return nodes
 
 
 def split_node(node: str) -> tuple[str, str | None]:

@@ -25,7 +25,9 @@ _LOOK_MS: Final = 2_000
 
 async def _snapshot(desk: Desk, call: Call) -> dict[str, Any]:
     wanted = call.values
-    options = ObserveOptions(budget_ms=wanted["budget_ms"], max_nodes=wanted["max_nodes"], include_bounds=True)
+    options = ObserveOptions(
+        budget_ms=wanted["budget_ms"], max_nodes=wanted["max_nodes"], include_bounds=wanted["include_bounds"]
+    )
     try:
         raw = await desk.adapter.observe(options)
     except AdapterError as exc:

@@ -34,14 +34,23 @@ const ownLabel = (el) => {
 };
 
 // `memo` spares a walk the work for shared ancestors; without it the answer is the same.
-const newMemo = () => ({ places: new Map(), over: new Map(), before: new Map() });
+const newMemo = () => ({ places: new Map(), over: new Map(), before: new Map(), under: new Map() });
 
 function contextOf(el, memo = newMemo()) {
   const around = parentOf(el);
   const places = around === null ? [] : placesInside(around, memo);
   if (places.some(([kind]) => kind === "row" || kind === "listitem" || kind === "dialog")) return places;
   const heading = headingOver(el, memo);
-  return heading === "" ? places : [...places, ["heading", heading]];
+  return heading === "" ? places : placesUnder(heading, places, memo);
+}
+
+// The same list for all elements of one place under one heading.
+function placesUnder(heading, places, memo) {
+  const key = places.length === 0 ? "" : places;
+  if (!memo.under.has(key)) memo.under.set(key, new Map());
+  const known = memo.under.get(key);
+  if (!known.has(heading)) known.set(heading, [...places, ["heading", heading]]);
+  return known.get(heading);
 }
 
 function placesInside(el, memo) {

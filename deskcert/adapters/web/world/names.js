@@ -12,8 +12,8 @@ const UNREAD_TAGS = new Set(["script", "style", "template", "noscript", "head"])
 
 const ariaHidden = (el) => attr(el, "aria-hidden") === "true";
 
-function nameOf(el, role) {
-  return clean(alternative(el, { via: "target", hiddenToo: !rendered(el), seen: new Set(), role }));
+function nameOf(el, role, hidden = !rendered(el)) {
+  return clean(alternative(el, { via: "target", hiddenToo: hidden, seen: new Set(), role }));
 }
 
 // The numbers are the steps of accname 1.2, section 4.3.2.
@@ -48,14 +48,14 @@ function referenced(el) {
 }
 
 function fieldHint(el) {
-  const takesHint = el instanceof HTMLInputElement || el instanceof HTMLTextAreaElement;
+  const takesHint = htmlTag(el) === "input" || htmlTag(el) === "textarea";
   return (takesHint && attr(el, "placeholder")) || attr(el, "aria-placeholder") || "";
 }
 
 function embeddedValue(el, role, how) {
   if (how.via === "reference") return null;
   if (EDITABLE_ROLES.has(role)) return attr(el, "aria-label") || "";
-  if (el instanceof HTMLSelectElement) return [...selectedOptions(el)].map((o) => optionText(o)).join(" ");
+  if (htmlTag(el) === "select") return [...selectedOptions(el)].map((o) => optionText(o)).join(" ");
   if (role === "slider" || role === "scrollbar")
     return attr(el, "aria-valuetext") || attr(el, "aria-valuenow") || (el instanceof HTMLInputElement ? inputValue(el) : "");
   return null;
@@ -65,7 +65,7 @@ function nativeName(el, how) {
   const tag = tagOf(el);
   if (how.via !== "reference") {
     const labels = labelsOf(el);
-    if (labels.length) {
+    if (labels.length !== 0) {
       const text = labels
         .map((l) => clean(alternative(l, { via: "content", hiddenToo: false, seen: new Set([el]) })))
         .filter(Boolean).join(" ");
@@ -107,15 +107,34 @@ const labelLists = Object.fromEntries(
     .map(([tag, type]) => [tag, getter(type.prototype, "labels")]),
 );
 
+const NONE = Object.freeze([]);
+
 function labelsOf(el) {
   const tag = tagOf(el);
-  return LABELABLE.has(tag) && isHTML(el) ? [...(labelLists[tag](el) ?? [])] : [];
+  if (!LABELABLE.has(tag) || !isHTML(el)) return NONE;
+  if (look !== null && rootOf(el) === document) return labelsByControl().get(el) ?? NONE;
+  const list = labelLists[tag](el);
+  return list === null ? NONE : [...list];
+}
+
+// A control's own list goes through the whole document each time: for all controls that is quadratic.
+function labelsByControl() {
+  if (look.labels !== null) return look.labels;
+  look.labels = new Map();
+  for (const label of documentAll("label")) {
+    const control = labelControl(label);
+    if (control === null) continue;
+    const known = look.labels.get(control);
+    if (known === undefined) look.labels.set(control, [label]);
+    else known.push(label);
+  }
+  return look.labels;
 }
 
 function contentText(el, how) {
   let text = pseudoText(el, "::before");
-  const owned = hasAttr(el, "aria-owns") ? idRefs(el, "aria-owns") : [];
-  for (const child of [...childrenOf(el), ...owned]) {
+  const children = childrenOf(el);
+  for (const child of hasAttr(el, "aria-owns") ? [...children, ...idRefs(el, "aria-owns")] : children) {
     if (isText(child)) text += textData(child);
     else if (isElement(child)) {
       const part = alternative(child, { ...how, via: "content", role: undefined });

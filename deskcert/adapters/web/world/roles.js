@@ -143,6 +143,6 @@ function isInteractive(el, role) {
   return (role === "label" && labelControl(el) !== null) || isEditingHost(el);
 }
 
-const isNativeOption = (el) => el instanceof HTMLOptionElement;
+const isNativeOption = (el) => htmlTag(el) === "option";
 const controlOf = getter(HTMLLabelElement.prototype, "control");
-const labelControl = (el) => (el instanceof HTMLLabelElement ? controlOf(el) : null);
+const labelControl = (el) => (htmlTag(el) === "label" ? controlOf(el) : null);

@@ -16,32 +16,38 @@ const ariaBool = (el, name) => {
   return value === "true" ? true : value === "false" ? false : null;
 };
 
-const isField = (el) =>
-  (el instanceof HTMLInputElement && FIELD_TYPES.has(inputType(el))) || el instanceof HTMLTextAreaElement || isEditingHost(el);
+function isField(el) {
+  const tag = htmlTag(el);
+  return tag === "input" ? FIELD_TYPES.has(inputType(el)) || isEditingHost(el) : tag === "textarea" || isEditingHost(el);
+}
 
-function statesOf(el, role) {
-  const states = { visible: isVisible(el), enabled: isEnabled(el), focused: isFocused(el) };
+// `seen`: that nothing hides it has been asked already.
+function statesOf(el, role, seen = false) {
+  const states = { visible: seen ? hasArea(el) : isVisible(el), enabled: isEnabled(el), focused: isFocused(el) };
   const put = (key, value) => {
     if (value !== null && value !== undefined) states[key] = value;
   };
-  if (isField(el)) {
+  const field = isField(el);
+  if (field) {
     states.readonly = isReadonly(el);
     states.editable = !states.readonly;
     states.secure = isSecure(el);
   } else if (EDITABLE_ROLES.has(role)) put("readonly", ariaBool(el, "aria-readonly"));
-  if (isField(el) || takesRequired(el)) states.required = hasAttr(el, "required") || ariaBool(el, "aria-required") === true;
+  if (field || takesRequired(el)) states.required = hasAttr(el, "required") || ariaBool(el, "aria-required") === true;
   if (CHECKABLE.has(role)) checkedStates(el, put);
   put("expanded", expandedOf(el));
-  put("selected", el instanceof HTMLOptionElement ? optionSelected(el) : ariaBool(el, "aria-selected"));
+  put("selected", isNativeOption(el) ? optionSelected(el) : ariaBool(el, "aria-selected"));
   put("pressed", ariaBool(el, "aria-pressed"));
   return states;
 }
 
-const takesRequired = (el) =>
-  el instanceof HTMLSelectElement || (el instanceof HTMLInputElement && !BUTTON_INPUTS.has(inputType(el)));
+function takesRequired(el) {
+  const tag = htmlTag(el);
+  return tag === "select" || (tag === "input" && !BUTTON_INPUTS.has(inputType(el)));
+}
 
 function checkedStates(el, put) {
-  if (el instanceof HTMLInputElement) {
+  if (htmlTag(el) === "input") {
     put("checked", inputChecked(el));
     put("indeterminate", inputMixed(el) ? true : null);
     return;
@@ -58,11 +64,12 @@ function expandedOf(el) {
 
 const isReadonly = (el) =>
   ariaBool(el, "aria-readonly") === true ||
-  (hasAttr(el, "readonly") && (el instanceof HTMLTextAreaElement || (el instanceof HTMLInputElement && READONLY_TYPES.has(inputType(el)))));
+  (hasAttr(el, "readonly") && (htmlTag(el) === "textarea" || (htmlTag(el) === "input" && READONLY_TYPES.has(inputType(el)))));
 
 function isSecure(el) {
-  if (el instanceof HTMLInputElement && inputType(el) === "password") return true;
-  if (/(^|\s)(current-password|new-password|one-time-code|cc-csc|cc-number)(\s|$)/.test(attr(el, "autocomplete") || "")) return true;
+  if (htmlTag(el) === "input" && inputType(el) === "password") return true;
+  const autocomplete = attr(el, "autocomplete");
+  if (autocomplete && /(^|\s)(current-password|new-password|one-time-code|cc-csc|cc-number)(\s|$)/.test(autocomplete)) return true;
   return (styleOf(el).webkitTextSecurity || "none") !== "none";
 }
 
@@ -95,10 +102,17 @@ function hasArea(el) {
 function isEnabled(el) {
   const control = labelControl(el);
   if (control !== null && disabledAt(control)) return false;
-  for (let at = el; at !== null; at = parentOf(at)) {
-    if (disabledAt(at, at !== el)) return false;
+  return !disabledAt(el) && !disabledAround(parentOf(el)) && !behindModal(el);
+}
+
+function disabledAround(el) {
+  if (el === null) return false;
+  let found = look?.disabled.get(el);
+  if (found === undefined) {
+    found = disabledAt(el, true) || disabledAround(parentOf(el));
+    look?.disabled.set(el, found);
   }
-  return !behindModal(el);
+  return found;
 }
 
 function disabledAt(el, around = false) {
@@ -126,7 +140,7 @@ const isPopoverOpen = (el) => {
 // Commands that make sense on the element; whether it is visible or enabled now is another question.
 function actionsOf(el, role) {
   const actions = [];
-  const fileChooser = el instanceof HTMLInputElement && inputType(el) === "file";
+  const fileChooser = htmlTag(el) === "input" && inputType(el) === "file";
   if (!fileChooser && !isNativeOption(el)) actions.push("click");
   if (isField(el)) actions.push("set-value");
   if (isFocusable(el) || isEditingHost(el)) actions.push("press");
@@ -135,12 +149,11 @@ function actionsOf(el, role) {
 
 // A field's value. A secure one is withheld here, before it leaves the page.
 function valueOf(el, role) {
-  if (el instanceof HTMLInputElement) {
-    if (!FIELD_TYPES.has(inputType(el)) || isSecure(el)) return null;
-    return inputValue(el);
+  switch (htmlTag(el)) {
+    case "input": return FIELD_TYPES.has(inputType(el)) && !isSecure(el) ? inputValue(el) : null;
+    case "textarea": return isSecure(el) ? null : areaValue(el);
+    case "select": return [...selectedOptions(el)].map((o) => optionText(o)).join(", ");
   }
-  if (el instanceof HTMLTextAreaElement) return isSecure(el) ? null : areaValue(el);
-  if (el instanceof HTMLSelectElement) return [...selectedOptions(el)].map((o) => optionText(o)).join(", ");
   if (isEditingHost(el)) return isSecure(el) ? null : el.innerText;
   if (role === "slider" || role === "spinbutton" || role === "progressbar" || role === "meter" || role === "scrollbar")
     return attr(el, "aria-valuetext") ?? attr(el, "aria-valuenow") ?? attr(el, "value");

@@ -14,7 +14,8 @@ class Walk {
   constructor(options) {
     this.options = options;
     this.deadline = performance.now() + options.budget_ms;
-    this.nodes = [];
+    this.rows = [];
+    this.shared = { role: new Table(), states: new Table(), actions: new Table(), context: new Table() };
     this.reasons = new Set();
     this.memo = newMemo();
     this.run = "";
@@ -25,7 +26,7 @@ class Walk {
 
   outOfBudget() {
     if (this.stopped) return true;
-    if (this.nodes.length >= this.options.max_nodes) this.stop("more than " + this.options.max_nodes + " nodes");
+    if (this.rows.length >= this.options.max_nodes) this.stop("more than " + this.options.max_nodes + " nodes");
     else if ((this.observed & 63) === 0 && performance.now() > this.deadline) this.stop("the walk took longer than its budget");
     return this.stopped;
   }
@@ -37,10 +38,12 @@ class Walk {
 
   // Writes the text collected so far as one node.
   flush(place) {
+    if (this.run === "") return;
     const text = clean(this.run);
     this.run = "";
-    if (text !== "" && !place.quiet)
-      this.nodes.push({ d: place.depth, role: "statictext", text, path: pathIn(place) });
+    if (text === "" || place.quiet) return;
+    place.count++;
+    this.rows.push([place.depth, text, HAS.text]);
   }
 
   children(el, place, domDepth) {
@@ -66,19 +69,25 @@ class Walk {
     this.observed++;
     const tag = tagOf(el);
     if (UNREAD_TAGS.has(tag) || attr(el, "aria-hidden") === "true") return;
-    const style = styleOf(el);
-    const option = tag === "option" || tag === "optgroup";
-    if (!option && style.display === "none") return;
-    if (!option && style.display !== "contents" && !checkVisibility(el)) return; // closed details, skipped content
-    const shown = option || style.visibility === "visible";
-    const role = shown ? roleOf(el) : "generic";
-    const interactive = shown && (isInteractive(el, role) || (!place.pointer && style.cursor === "pointer" && !place.quiet && isHTML(el)));
-    if (tag.includes("-") && shown && shadowOf(el) === null && matches(el, ":defined")) this.hosts.push([idOf(el), tag]);
+    // One cheap question settles most elements; styles are read only where it does not.
+    const role = roleOf(el);
+    const seen = INTERACTIVE_ROLES.has(role) && checkVisibility(el, SEEN);
+    const boxed = seen || checkVisibility(el, STYLED);
+    let shown = boxed || tag === "option" || tag === "optgroup";
+    if (!shown) {
+      const { display, visibility } = styleOf(el);
+      if (display === "none" || (display !== "contents" && !checkVisibility(el))) return; // closed details, skipped content
+      shown = visibility === "visible";
+    }
+    let interactive = shown && isInteractive(el, role);
+    const pointer = place.pointer || interactive || (shown && styleOf(el).cursor === "pointer");
+    if (pointer && !place.pointer && !place.quiet && isHTML(el)) interactive = true;
+    if (shown && tag.includes("-") && shadowOf(el) === null && matches(el, ":defined")) this.hosts.push([idOf(el), tag]);
     if (!shown || (!interactive && (TRANSPARENT.has(role) || (place.quiet && role !== "iframe")))) {
       this.passThrough(el, tag, place, domDepth);
       return;
     }
-    this.emit(el, tag, role, interactive, style, place, domDepth);
+    this.emit(el, { tag, role, interactive, pointer, boxed, seen }, place, domDepth);
   }
 
   passThrough(el, tag, place, domDepth) {
@@ -89,77 +98,78 @@ class Walk {
     if (block && tag !== "br") this.flush(place);
   }
 
-  emit(el, tag, role, interactive, style, place, domDepth) {
+  emit(el, is, place, domDepth) {
+    const { tag, role, interactive } = is;
     this.flush(place);
-    const path = pathIn(place);
-    const node = { d: place.depth, node: idOf(el), role };
-    this.nodes.push(node);
+    place.count++;
+    const row = new Row(place.depth, idOf(el), this.shared.role.index(role, role));
+    this.rows.push(row.values);
     const byContent = NAMED_BY_CONTENT.has(role) && (interactive || !FOLDED.has(role)) && role !== "row";
-    if (byContent || !(FOLDED.has(role) || role === "row")) put(node, "name", nameOf(el, role));
-    else put(node, "name", clean(attr(el, "aria-label") || ""));
-    this.describe(node, el, role, interactive, style);
-    node.path = path;
+    if (byContent || !(FOLDED.has(role) || role === "row")) row.text(HAS.name, nameOf(el, role, is.boxed ? false : undefined));
+    else row.text(HAS.name, clean(attr(el, "aria-label") || ""));
+    const id = attr(el, "id");
+    if (id) row.add(HAS.native_id, { kind: "id", value: id });
+    if (interactive) this.describe(row, el, role, is.seen);
+    else if (this.options.include_bounds) row.add(HAS.box, boxOf(el));
     if (place.depth + 1 > this.options.max_depth && elementCount(el) > 0) {
-      node.truncated = true;
       this.reasons.add("a depth of more than " + this.options.max_depth);
-      return;
-    }
-    const inside = {
-      depth: place.depth + 1, path, count: 0, cut: false,
-      quiet: place.quiet || byContent || isField(el),
-      pointer: place.pointer || interactive || style.cursor === "pointer",
-    };
-    if (tag === "iframe" || tag === "frame") node.frame = this.frameIndex(el);
-    else this.children(el, inside, domDepth);
-    this.flush(inside);
-    if (inside.cut) node.truncated = true;
-    if (FOLDED.has(role) && inside.count === 1) this.fold(node);
-    else if (inside.count) node.children_count = inside.count;
-    this.knownSize(node, el, role, inside.count);
+      row.add(HAS.truncated, true);
+    } else this.inside(row, el, { ...is, quiet: place.quiet || byContent || isField(el) }, place, domDepth);
+    row.end();
+  }
+
+  inside(row, el, is, place, domDepth) {
+    const { tag, role, quiet, pointer } = is;
+    const inner = { depth: place.depth + 1, count: 0, cut: false, quiet, pointer };
+    const start = this.rows.length;
+    if (tag === "iframe" || tag === "frame") row.add(HAS.frame, this.frameIndex(el));
+    else this.children(el, inner, domDepth);
+    this.flush(inner);
+    const size = this.knownSize(el, role, inner.count);
+    if (!(FOLDED.has(role) && inner.count === 1 && this.fold(row, start)) && inner.count) row.add(HAS.children_count, inner.count);
+    if (size !== null) row.add(HAS.size, size.known);
+    if (inner.cut || size?.cut) row.add(HAS.truncated, true);
   }
 
   // A cell with nothing but text is that text.
-  fold(node) {
-    const last = this.nodes[this.nodes.length - 1];
-    if (last.role === "statictext" && last.d === node.d + 1 && node.name === undefined) {
-      this.nodes.pop();
-      node.name = last.text;
-    } else node.children_count = 1;
+  fold(row, start) {
+    const only = this.rows[start];
+    if (this.rows.length !== start + 1 || only[only.length - 1] !== HAS.text || row.mask & HAS.name) return false;
+    this.rows.pop();
+    row.add(HAS.folded, only[1]);
+    return true;
   }
 
-  describe(node, el, role, interactive, style) {
-    const id = attr(el, "id");
-    if (id) node.native_id = { kind: "id", value: id };
-    if (!interactive) {
-      if (this.options.include_bounds) node.box = boxOf(el);
-      return;
-    }
-    node.interactive = true;
-    node.box = boxOf(el);
-    put(node, "value", valueOf(el, role) ?? "");
-    put(node, "description", descriptionOf(el));
-    const states = statesOf(el, role);
+  describe(row, el, role, seen) {
+    row.mask |= HAS.interactive;
+    row.text(HAS.value, valueOf(el, role));
+    row.text(HAS.description, descriptionOf(el));
+    const box = boxOf(el);
+    row.add(HAS.box, box);
+    const states = statesOf(el, role, seen);
     const tokens = TOKENS.filter((token) => states[token] === true);
     if (!states.enabled) tokens.unshift("disabled");
     if (states.expanded === false) tokens.push("collapsed");
-    if (!states.visible || style.opacity === "0") tokens.push("hidden");
-    const [x, y, w, h] = node.box;
+    if (!states.visible) tokens.push("hidden");
+    const [x, y, w, h] = box;
     if (x + w <= 0 || y + h <= 0 || x >= innerWidth * 1000 || y >= innerHeight * 1000) tokens.push("offscreen");
-    node.states = tokens;
-    node.actions = actionsOf(el, role);
-    node.context = contextOf(el, this.memo);
+    const { shared } = this;
+    row.values.push(shared.states.index(tokens.join(), tokens));
+    const actions = actionsOf(el, role);
+    row.values.push(shared.actions.index(actions.join(), actions));
+    const context = contextOf(el, this.memo);
+    row.values.push(shared.context.index(context, context));
   }
 
   // A virtualised list says how many rows it has and renders a few.
-  knownSize(node, el, role, shown) {
+  knownSize(el, role, shown) {
     const name = role === "grid" || role === "table" || role === "treegrid" ? "aria-rowcount" : role === "list" || role === "listbox" ? "aria-setsize" : null;
-    const size = name === null ? NaN : Number.parseInt(attr(el, name) ?? "", 10);
-    if (!(size > 0)) return;
-    node.size = size;
+    const known = name === null ? NaN : Number.parseInt(attr(el, name) ?? "", 10);
+    if (!(known > 0)) return null;
     const rendered = name === "aria-rowcount" ? queryAll(el, "tr, [role=row]").length : shown;
-    if (rendered >= size) return;
-    node.truncated = true;
-    this.reasons.add("a list of " + size + " shows " + rendered);
+    if (rendered >= known) return { known, cut: false };
+    this.reasons.add("a list of " + known + " shows " + rendered);
+    return { known, cut: true };
   }
 
   // The frame's number among the document's child windows; -1 where the page cannot be asked (inside a shadow root).
@@ -170,21 +180,60 @@ class Walk {
   }
 }
 
-const pathIn = (place) => (place.path === "" ? "" : place.path + ".") + place.count++;
+// A node leaves as a short row of values: depth, id, role, then what `mask` says is there, in the order of these bits. What
+// many nodes share (roles, states, actions, context) is written once and named by its number. That is a third of the
+// text that would otherwise be written, carried through two processes, and read.
+const HAS = { name: 1, native_id: 2, value: 4, description: 8, box: 16, interactive: 32, frame: 64, folded: 128,
+  children_count: 256, size: 512, truncated: 1024, text: 2048 };
 
-function put(node, key, value) {
-  if (value !== "" && value !== null && value !== undefined) node[key] = value;
+class Row {
+  constructor(depth, node, role) {
+    this.values = [depth, node, role];
+    this.mask = 0;
+  }
+
+  add(bit, value) {
+    this.mask |= bit;
+    this.values.push(value);
+  }
+
+  text(bit, value) {
+    if (value !== "" && value !== null) this.add(bit, value);
+  }
+
+  end() {
+    this.values.push(this.mask);
+  }
+}
+
+class Table {
+  constructor() {
+    this.values = [];
+    this.known = new Map();
+  }
+
+  index(key, value) {
+    let found = this.known.get(key);
+    if (found === undefined) {
+      found = this.values.push(value) - 1;
+      this.known.set(key, found);
+    }
+    return found;
+  }
 }
 
 function walk(options) {
   const state = new Walk(options);
   const root = documentRoot();
-  const place = { depth: options.depth ?? 0, path: "", count: 0, cut: false, quiet: false, pointer: false };
-  if (root !== null) state.visit(root, place, 0);
-  state.flush(place);
+  const place = { depth: options.depth ?? 0, count: 0, cut: false, quiet: false, pointer: false };
+  during(() => {
+    if (root !== null) state.visit(root, place, 0);
+    state.flush(place);
+  });
+  const tables = Object.fromEntries(Object.entries(state.shared).map(([key, table]) => [key, table.values]));
   return {
-    title: documentTitle(), url: documentURL(), nodes: state.nodes, reasons: [...state.reasons], observed: state.observed,
-    hosts: state.hosts, loading: documentState() === "loading",
+    title: documentTitle(), url: documentURL(), rows: state.rows, tables, reasons: [...state.reasons],
+    observed: state.observed, hosts: state.hosts, loading: documentState() === "loading",
   };
 }
 
