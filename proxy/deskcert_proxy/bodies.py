@@ -18,6 +18,7 @@ from deskcert_proxy.grpcweb import check_frames
 from deskcert_proxy.multipart import read_multipart
 from deskcert_proxy.request import Request, Unreadable, parameters
 from deskcert_proxy.strict_json import NotJson, loads, looks_like_json, utf8
+from deskcert_proxy.xml_fields import check_xml, xml_fields
 
 __all__ = ["Body", "Form", "Upload", "form_fields", "read_body"]
 
@@ -43,6 +44,8 @@ class Form(StrEnum):
     XML = "xml"
     BINARY_DOCUMENT = "binary_document"
     """Structured, and not read here: CBOR, protobuf, YAML…; a rule about its content cannot be answered."""
+    GRPC = "grpc"
+    """Messages of a service, whose name is in the path."""
     OPAQUE = "opaque"
     """No document: an image, an archive."""
 
@@ -86,7 +89,7 @@ def read_body(request: Request) -> Body:
         raise Unreadable(f"{media[:60]} is not read")
     if media.startswith("application/grpc"):
         check_frames(data, media)
-        return Body(Form.BINARY_DOCUMENT, size=len(data))
+        return Body(Form.GRPC, size=len(data))
     if _BINARY_DOCUMENT.fullmatch(media):
         return Body(Form.BINARY_DOCUMENT, size=len(data))
     if media.startswith(_MEDIA) and not media.endswith("+xml"):
@@ -118,7 +121,8 @@ def _textual(data: bytes, media: str, request: Request) -> Body:
     elif says_json or looks_like_json(text):
         form = _json(text, found, must=says_json)
     elif text.lstrip()[:1] == "<":
-        _check_xml(text)
+        check_xml(text)
+        found.fields += xml_fields(text)
         form = Form.XML
     if says_form or (form is Form.TEXT and "=" in text):
         found.fields += form_fields(text)
@@ -203,11 +207,3 @@ def _check_charset(data: bytes, request: Request) -> None:
         raise Unreadable(f"the charset {declared[:40]!r} is not read")
     if declared not in ("utf-8", "utf8") and not data.isascii():
         raise Unreadable(f"not every reader takes the charset {declared[:40]!r} for what it says")
-
-
-def _check_xml(text: str) -> None:
-    if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE) and not re.match(r"\s*<!doctype html", text, re.I):
-        raise Unreadable("XML with a document type: entities are read by some readers only")
-    declared = re.match(r"\s*<\?xml[^>]*encoding\s*=\s*[\"']([^\"']*)", text)
-    if declared and declared[1].lower() not in _ASCII_BASED:
-        raise Unreadable("XML in another encoding than UTF-8")

@@ -37,7 +37,7 @@ def find_calls(
     request: Request, body: Body, query: tuple[tuple[str, str], ...], known: Mapping[str, str]
 ) -> Calls | None:
     """None when it is no GraphQL."""
-    at_home = "graphql" in request.path.lower() or request.path.lower().rstrip("/").endswith(("/gql", "/query"))
+    at_home = "graphql" in request.path.lower() or request.path.lower().rstrip("/").endswith("/gql")
     payloads = list(_payloads(request, body, query))
     found = [payload_calls(payload, known, at_home=at_home) for payload in payloads]
     calls = [call for call in found if call is not None]

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any, Final
 
-from deskcert_proxy.request import Request, Unreadable
+from deskcert_proxy.request import SAFE_METHODS, Request, Unreadable
 
 __all__ = ["check_frames", "rpc_names"]
 
@@ -40,9 +40,11 @@ def rpc_names(
     found: dict[str, None] = {}
     for path in paths:
         pieces = [piece for piece in path.split("/") if piece]
-        if pieces:
-            found |= dict.fromkeys(("/".join(pieces), "/" + "/".join(pieces), "/".join(pieces[-2:]), pieces[-1]))
-            found |= dict.fromkeys(pieces[-1].split(",") if "," in pieces[-1] else ())  # tRPC batches
+        service = len(pieces) > 1 and "." in pieces[-2]
+        if service:
+            found |= dict.fromkeys(("/".join(pieces), "/" + "/".join(pieces), "/".join(pieces[-2:])))
+        if pieces and (service or "trpc" in pieces or request.method.upper() not in SAFE_METHODS):
+            found |= dict.fromkeys((pieces[-1], *pieces[-1].split(",")))  # a comma: tRPC's batches
     for header in ("soapaction", "x-amz-target", "next-action", "x-rpc-method", "grpc-method"):
         for value in request.values(header):
             bare = value.strip().strip('"')

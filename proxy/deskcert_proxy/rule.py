@@ -119,8 +119,9 @@ class WriteRule:
             yield _graphql(self.graphql, calls, generous=generous)
         if self.json is not None:
             hit = self.json.of(body.documents, fields, generous=generous)
-            hidden = body.form in (Form.BINARY_DOCUMENT, Form.XML) and generous
-            yield Match.UNKNOWN if hit is Match.NO and hidden else hit
+            # A rule with an address is about what happens there, in whatever form it is sent.
+            hidden = body.form is Form.BINARY_DOCUMENT or (body.form is Form.GRPC and self.url is not None)
+            yield Match.UNKNOWN if hit is Match.NO and hidden and generous else hit
         if self.rpc is not None:
             yield self.rpc.hits_any(rpc, generous=generous)
 
