@@ -20,7 +20,8 @@ _MAX_REPLY: Final = 4 << 20
 def ask(entry: Entry, command: str, args: Mapping[str, Any], *, acting: bool) -> dict[str, Any]:
     """The envelope, whatever happens: also for a daemon that dies in the middle."""
     request = json.dumps({"id": 1, "command": command, "args": dict(args)}).encode() + b"\n"
-    wait_s = _BEYOND_S + int(args.get("timeout_ms") or 0) / 1000
+    wait = args.get("timeout_ms")
+    wait_s = _BEYOND_S + (min(wait, 60_000) / 1000 if isinstance(wait, int) and wait > 0 else 0)
     try:
         connection = _connected(entry, wait_s)
     except OSError as exc:

@@ -22,6 +22,7 @@ from deskcert.certify.recorder import Recorder
 from deskcert.session.budget import Budget
 from deskcert.session.desk import Options
 from deskcert.session.lease import Lease
+from deskcert.session.points import Pause, nothing, pause_from
 from deskcert.session.session import Session
 from deskcert.ways.guarding import About
 from deskcert_schema.errors import HarnessError, LedgerError, UsageError
@@ -197,6 +198,9 @@ async def open_on(
     start = _start_payload(wanted, run, custody=custody, browser=browser)
     policy = compile_policy(dict(wanted.policy), digest=start["policy"]["digest"])
     clock = SystemClock()
+    pause = pause_from(os.environ)
+    if pause is not None:
+        start["pause_at"] = str(pause)
     ledger = RunLedger.create(
         folder,
         origin=f"deskcert/{project_of(wanted.base)}/{run}",
@@ -212,6 +216,7 @@ async def open_on(
         clock=clock,
         rng=secrets.token_bytes,
         options=Options(budget=Budget(wanted.actions, wanted.seconds), timeout_ms=wanted.timeout_ms),
+        at_point=nothing if pause is None else Pause(pause),
         lease=lease,
     )
     facts = {key: start[key] for key in ("isolation", "proxy", "custody")} | {"start_url": wanted.url}

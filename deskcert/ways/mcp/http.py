@@ -62,7 +62,7 @@ class McpHttp:
         self._endpoints: dict[str, Endpoint] = {}
 
     def url(self, endpoint: Endpoint) -> str:
-        return f"http://127.0.0.1:{self.port}/mcp/{endpoint.token}"
+        return f"http://127.0.0.1:{self.port}/{endpoint.token}/mcp"
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[McpHttp]:
@@ -150,11 +150,11 @@ class McpHttp:
         return None
 
     def _whose(self, path: str, headers: dict[str, str]) -> Endpoint | None:
-        given = path.removeprefix("/mcp").strip("/")
+        given = path.removesuffix("/").removesuffix("/mcp").strip("/")  # some clients add /mcp to what they are given
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         if not given and scheme.lower() == "bearer":
             given = bearer.strip()
-        if not path.startswith("/mcp") or not given.isascii():
+        if not given.isascii():
             return None
         found = None
         for token, endpoint in self._endpoints.items():  # every one, in constant time each
