@@ -340,6 +340,14 @@ def test_port_of_a_local_application_goes_into_no_finding() -> None:
         ("DC203", (look(), intent(), result(hit={"role": "link", "same_as_target": False})), {}, (2, 3)),
         ("DC401", (look(), denied("retry-gate", "unsafe_retry")), {}, (2,)),
         ("DC402", (*REPEAT_AFTER_A_LOOK, intent()), {}, (2, 3, 5)),
+        # A repeat that was never delivered, or another action's result, did nothing twice.
+        (
+            "DC404",
+            (look(), intent(), result(), intent(), result("not_delivered"), oracle(holds=False, times=2)),
+            {},
+            (6,),
+        ),
+        ("DC404", (look(), intent(), result(), intent(), result(of=99), oracle(holds=False, times=2)), {}, (6,)),
         ("DC405", (look(), intent(), result("delivered_verified")), {}, (3,)),
         ("DC501", (look(), claim(), oracle(), oracle(holds=False), end()), {}, (2, 4)),
         ("DC503", (look(), {"kind": "agent.event", "event": "output"}, end()), {}, (3,)),
