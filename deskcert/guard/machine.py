@@ -66,6 +66,7 @@ class Machine:
     looks: list[dict[str, Any]] = field(default_factory=list)
     _said: set[PipelinePoint] = field(default_factory=set)
     _seen: Mapping[str, Any] = field(default_factory=dict)
+    _evidence: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.now = self.started
@@ -152,10 +153,16 @@ class Machine:
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
-    def note_look(self, facts: Mapping[str, Any]) -> None:
-        """A look, kept as what differs from the one before."""
+    def note_look(self, facts: Mapping[str, Any], evidence: Evidence | None = None) -> None:
+        """A look, kept as what differs from the one before; its evidence too, part by part, so that every look can be
+        decided again."""
         changed = {k: v for k, v in facts.items() if self._seen.get(k) != v}
         self._seen = dict(facts)
+        if evidence is not None:
+            seen, before = evidence.as_json(), self._evidence
+            parts = {k: seen.get(k) for k in sorted({*seen, *before}) if seen.get(k) != before.get(k)}
+            changed |= {"evidence": parts} if parts else {}
+            self._evidence = seen
         self.looks.append({"t_us": max(0, self.now - self.started), "changed": changed})
 
     def count(self, phase: str, us: int) -> None:

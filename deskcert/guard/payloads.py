@@ -25,6 +25,7 @@ __all__ = [
     "denied",
     "dispatch_json",
     "intent",
+    "looks_of",
     "navigation_args",
     "navigation_base",
     "navigation_json",
@@ -76,6 +77,15 @@ def _base(request: ActRequest, evidence: Evidence | None) -> dict[str, Any]:
     } | ({"evidence": evidence.as_json()} if evidence is not None else {})
 
 
+def looks_of(looks: Sequence[Mapping[str, Any]], evidence: Evidence | None) -> list[Mapping[str, Any]]:
+    """The looks as they are recorded: the first one's evidence is left out where it is the record's own."""
+    told = list(looks)
+    first = next((n for n, look in enumerate(told) if "evidence" in look["changed"]), None)
+    if first is not None and evidence is not None and told[first]["changed"]["evidence"] == evidence.as_json():
+        told[first] = {**told[first], "changed": {k: v for k, v in told[first]["changed"].items() if k != "evidence"}}
+    return told
+
+
 def _value_rules(request: ActRequest) -> dict[str, Any]:
     facts = value_facts(request.policy, request.action.value)
     return {"value_rules": {k: v.value for k, v in facts.items()}} if facts else {}
@@ -95,7 +105,7 @@ def intent(
     """`action.intent`: all that the decision to act rests on."""
     payload = _base(request, evidence) | {
         "policy": allowed.as_json(request.policy.digest) | _value_rules(request),
-        "actionability": {"checks": list(checks), "looks": list(looks)},
+        "actionability": {"checks": list(checks), "looks": looks_of(looks, evidence)},
         "mode": request.mode.value,
         "deadline_ms": request.timeout_ms,
         "fingerprint": gate.fingerprint,
@@ -119,7 +129,7 @@ def refused(
         "code": why.code.value,
         "phase": why.phase,
         "mode": request.mode.value,
-        "actionability": {"checks": list(checks), "looks": list(looks)},
+        "actionability": {"checks": list(checks), "looks": looks_of(looks, evidence)},
         "phases_us": dict(phases_us),
     }
     payload |= {"kind": why.kind.value} if why.kind is not None else {}

@@ -169,10 +169,10 @@ class _Act:
         # Step (2): the retained object must still be what was saved.
         match identity.compare(request.saved.node, request.saved.handle, evidence):
             case identity.Changed(which):
-                self.machine.note_look({"probe": f"changed: {', '.join(which)}"})
+                self.machine.note_look({"probe": f"changed: {', '.join(which)}"}, evidence)
                 return (yield from self._refuse(refused.changed(which), evidence))
             case identity.Doubtful(which):
-                self.machine.note_look({"probe": f"unknown: {', '.join(which)}"})
+                self.machine.note_look({"probe": f"unknown: {', '.join(which)}"}, evidence)
                 why = f"the element's {', '.join(which)} could not be read"
                 incomplete = DetailKind.OBSERVATION_INCOMPLETE
                 return Waiting("resolve", why, Code.APP_UNRESPONSIVE, incomplete, evidence=evidence)
@@ -195,7 +195,7 @@ class _Act:
         self.machine.count("policy", self.machine.now - began)
         # Step (4): can it be done now?
         report = actionability.judge(request.action, evidence, request.mode)
-        self.machine.note_look(actionability.facts(report, evidence))
+        self.machine.note_look(actionability.facts(report, evidence), evidence)
         considered = Considered(evidence, report, verdict, gate, satisfied)
         if satisfied:
             return considered
@@ -384,6 +384,9 @@ class _Act:
     ) -> Steps[ActOutcome]:
         """`action.denied`: terminal, immediate, nothing was sent."""
         yield from self.machine.release()
+        if self.machine.looks:
+            self.machine.note_look({"probe": f"denied: {rule}"}, evidence)
+            more = {**more, "looks": payloads.looks_of(self.machine.looks, evidence)}
         payload = payloads.denied(self.request, why, rule, source, evidence, phases_us=self.machine.phases)
         recorded = yield from self.machine.record(RecordKind.ACTION_DENIED, payload | dict(more))
         return self._not_done(why, recorded.seq)
