@@ -11,6 +11,7 @@ from typing import Any
 
 from deskcert.certify.config import Settings
 from deskcert.certify.suite import Planned, Suite, policy_for
+from deskcert.scoring.gate import Gate
 
 __all__ = ["BrowserFacts", "start_payload"]
 
@@ -49,7 +50,8 @@ def start_payload(
         "policy": {"digest": policy_digest, "content": policy},
         "suite": {"name": suite.name, "digest": suite.digest},
         "schema": {"digest": digest()},
-        "gate": dict(settings.gate),
+        # As it is applied, defaults included: a later version's defaults are not this run's.
+        "gate": Gate.read(settings.gate, trials=settings.trials).as_json(),
         "scenario": planned.scenario.recorded(),
         "trial": planned.trial,
         "seed": planned.seed,
