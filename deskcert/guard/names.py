@@ -20,7 +20,7 @@ import regex
 
 from deskcert.guard.confusables import ascii_table, prototype_table
 
-__all__ = ["FORMS", "Reading", "ascii_look_alike", "display", "fold", "forms", "readings", "skeleton"]
+__all__ = ["FORMS", "Reading", "ascii_look_alike", "bare", "display", "fold", "forms", "readings", "skeleton", "tight"]
 
 _REMOVED: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Cs}\p{Co}]+")
 """Invisible, or an icon font's glyph, which no person reads as a letter."""
@@ -33,6 +33,10 @@ _DIRECTED: Final = regex.compile(
 _STRAY_MARKS: Final = regex.compile(r"(?<=\p{Latin})\p{Mn}+")
 _THIN_SPACE: Final = regex.compile(r"(?<=\p{L})[\u2004-\u2006\u2009\u200a\u202f\u205f](?=\p{L})")
 _SPACED_OUT: Final = regex.compile(r"(?<!\S)\S(?:\s\S){3,}(?!\S)")
+_LETTER_BY_LETTER: Final = regex.compile(r"\S(?: \S){3,}")
+_ORNAMENT: Final = regex.compile(
+    r"(?:[\p{S}\p{Pi}\p{Pf}\p{Extended_Pictographic}\p{Default_Ignorable_Code_Point}\s…·•\"']|\.\.\.)+"
+)
 _MIRRORED: Final = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 _WORD: Final = regex.compile(r"[\w|]+")
 _INITIAL_I: Final = regex.compile(r"(?<![^\W_])i")
@@ -128,6 +132,21 @@ def _undo_capital_i(match: regex.Match[str]) -> str:
     if len(rest) < 2 or any(not c.isupper() for c in rest):
         return word
     return word.translate({ord(c): "I" for c in "l1|"})
+
+
+def bare(text: str) -> str:
+    """Without the signs around it: a picture before, an arrow or three dots after, quotation marks. They are no part of
+    what a button is called."""
+    begin = _ORNAMENT.match(text)
+    text = text[begin.end() :] if begin is not None else text
+    end = next((m for m in _ORNAMENT.finditer(text) if m.end() == len(text)), None)
+    return text[: end.start()] if end is not None else text
+
+
+def tight(text: str) -> str:
+    """Written letter by letter, with blanks between all of them: the letters. Empty for any other text."""
+    letters = _sub(_WHITE, " ", _sub(_REMOVED, "", text)).strip(" ")
+    return letters.replace(" ", "") if _LETTER_BY_LETTER.fullmatch(letters) else ""
 
 
 def _without_letter_spacing(text: str) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import regex
 
-from deskcert.guard.names import ascii_look_alike, fold, forms, readings
+from deskcert.guard.names import ascii_look_alike, bare, fold, forms, readings, tight
 from deskcert_schema.errors import ConfigError
 
 __all__ = ["Hit", "Match", "TextPattern", "UrlPattern", "url_spellings"]
@@ -53,6 +53,8 @@ class TextPattern:
     source: str
     _looks: Mapping[str, tuple[regex.Pattern[str], ...]] = field(default_factory=dict, repr=False, compare=False)
     _regex: regex.Pattern[str] | None = field(default=None, repr=False, compare=False)
+    _tight: Mapping[str, tuple[regex.Pattern[str], ...]] = field(default_factory=dict, repr=False, compare=False)
+    """Without white space: for names that are written letter by letter."""
 
     @classmethod
     def read(cls, raw: Any, where: str) -> TextPattern:
@@ -68,17 +70,18 @@ class TextPattern:
             raise ConfigError(
                 f"{where}: nothing readable is left of {source!r}; write the text that a person would see"
             )
-        return cls(kind, source, looks)
+        return cls(kind, source, looks, None, _looks("".join(source.split()), glob=kind == "glob"))
 
     def of_name(self, text: str) -> Hit:
         """Does a person read `text` as what the pattern forbids?"""
         if self._regex is not None:
             return _search(self._regex, _regex_texts(text))
-        for form, patterns in self._looks.items():
-            for label, read in forms(text)[form]:
-                if read and any(p.fullmatch(read) for p in patterns):
-                    return Hit(Match.YES, f"{label}:{form}" if label else form)
-        return NO_HIT
+        found = _looks_like(self._looks, text)
+        if found is None and (inner := bare(text)) not in ("", text):
+            found = _looks_like(self._looks, inner, "bare")
+        if found is None and (letters := tight(text)):
+            found = _looks_like(self._tight, letters, "tight")
+        return Hit(Match.YES, found) if found is not None else NO_HIT
 
     def plainly(self, text: str) -> Hit:
         """For allow rules: only case, width and white space may differ. A look-alike is never let through."""
@@ -108,6 +111,15 @@ def _looks(source: str, *, glob: bool) -> dict[str, tuple[regex.Pattern[str], ..
         if patterns:
             found[form] = tuple(patterns)
     return found
+
+
+def _looks_like(looks: Mapping[str, tuple[regex.Pattern[str], ...]], text: str, how: str = "") -> str | None:
+    """In which form it does."""
+    for form, patterns in looks.items():
+        for label, read in forms(text)[form]:
+            if read and any(p.fullmatch(read) for p in patterns):
+                return ":".join(part for part in (how, label, form) if part)
+    return None
 
 
 def _as_regex(folded: str) -> regex.Pattern[str]:

@@ -141,6 +141,27 @@ def test_another_word_is_another_word(pattern: str, name: str) -> None:
     assert hit(pattern, name) is Match.NO
 
 
+ORNAMENTED = [
+    "\U0001f5d1\ufe0f Delete account",
+    "Delete account \u25b8",
+    "Delete account\u2026",
+    "\u201cDelete account\u201d",
+]
+
+
+@pytest.mark.parametrize("raw", ["Delete account", {"glob": "delete accoun?"}], ids=str)
+@pytest.mark.parametrize("name", [*ORNAMENTED, "D e l e t e a c c o u n t"])
+def test_signs_around_a_name_and_blanks_between_all_letters_do_not_hide_it(raw: object, name: str) -> None:
+    assert hit(raw, name) is Match.YES
+
+
+@pytest.mark.parametrize(
+    "name", ["Delete account?", "\u2605 Delete account \u2605 more", "D e l e t e", "\u2026", "Delete \u25b8"]
+)
+def test_signs_are_taken_off_at_the_ends_only_and_letters_joined_only_where_all_stand_alone(name: str) -> None:
+    assert hit("Delete account", name) is Match.NO
+
+
 def test_wildcards_stay_wildcards_in_every_form() -> None:
     assert hit({"glob": "*payout*"}, "Send p\u0430yout to 3 people") is Match.YES
     assert hit({"glob": "user ?"}, "User 7") is Match.YES

@@ -6,7 +6,7 @@ function evidenceOf(el, command, key) {
   const evidence = {
     node: idOf(el),
     role,
-    names: namesOf(el, role),
+    names: namesOf(el, role, true),
     context: contextOf(el),
     url: documentURL(),
     destination: destinationOf(el),

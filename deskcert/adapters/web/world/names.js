@@ -152,31 +152,6 @@ function isInline(el) {
 
 const apart = (el, part) => (tagOf(el) === "br" ? " " : part === "" || isInline(el) ? part : " " + part + " ");
 
-// Generated text is read by people, so a button may be named by it. Counters and images are not text.
-function pseudoText(el, which) {
-  const content = styleOf(el, which).content;
-  if (content === "none" || content === "normal" || content === "") return "";
-  const spoken = content.includes('" / ') || content.includes(") / ") ? content.slice(content.lastIndexOf(" / ") + 3) : content;
-  let text = "";
-  for (const [, quoted, named] of spoken.matchAll(/"((?:[^"\\]|\\.)*)"|attr\(([\w-]+)\)/g))
-    text += quoted !== undefined ? quoted.replace(/\\(.)/g, "$1") : attr(el, named) || "";
-  return text;
-}
-
-// Text that can be seen, also where `aria-hidden` keeps it from a screen reader. Other controls inside do not lend theirs.
-function visibleText(el, skipControls = true) {
-  let text = pseudoText(el, "::before");
-  for (const child of childrenOf(el)) {
-    if (isText(child)) text += textData(child);
-    else if (isElement(child) && !UNREAD_TAGS.has(tagOf(child)) && rendered(child)) {
-      if (skipControls && isOtherControl(child)) continue;
-      const part = visibleText(child, skipControls);
-      text += apart(child, part);
-    }
-  }
-  return text + pseudoText(el, "::after");
-}
-
 const isOtherControl = (el) => {
   const role = roleOf(el);
   return INTERACTIVE_ROLES.has(role) && role !== "option";
@@ -184,7 +159,8 @@ const isOtherControl = (el) => {
 
 const MOST_TEXT = 10_000;
 
-function namesOf(el, role) {
+// `alone`: the target itself, which a person knows by all that stands on it where it has no text of its own.
+function namesOf(el, role, alone = false) {
   const names = {};
   const put = (key, read) => {
     try {
@@ -196,10 +172,10 @@ function namesOf(el, role) {
     }
   };
   put("accessible", () => nameOf(el, role));
-  put("text", () => (hasOwnText(el, role) ? clean(visibleText(el)) : null));
-  put("title", () => clean(attr(el, "title") || ""));
+  put("text", () => (hasOwnText(el, role) ? clean(visibleText(el)) || (alone ? clean(visibleText(el, false)) : null) : null));
+  put("title", () => titleText(el));
   put("alt", () => altText(el));
-  put("value", () => (el instanceof HTMLInputElement && BUTTON_INPUTS.has(inputType(el)) ? clean(buttonText(el) || "") : null));
+  put("value", () => (htmlTag(el) === "input" && BUTTON_INPUTS.has(inputType(el)) ? valueText(el) : null));
   put("description", () => descriptionOf(el));
   put("placeholder", () => clean(fieldHint(el)));
   return names;
@@ -208,13 +184,30 @@ function namesOf(el, role) {
 const hasOwnText = (el, role) =>
   !EDITABLE_ROLES.has(role) && !isEditingHost(el) && !(el instanceof HTMLSelectElement) && !(el instanceof HTMLInputElement);
 
+// Elements inside that match, without those that belong to another control inside.
+const ownInside = (el, selector) => [...queryAll(el, selector)].filter((inner) => !inOtherControl(inner, el));
+
+function inOtherControl(inner, el) {
+  for (let at = inner; at !== null && at !== el; at = parentOf(at)) if (isOtherControl(at)) return true;
+  return false;
+}
+
 // Its own alternative text, or that of the pictures inside it.
 function altText(el) {
   const own = attr(el, "alt");
   if (own !== null) return clean(own);
-  const parts = [...queryAll(el, "img[alt], area[alt], svg > title")]
+  const parts = ownInside(el, "img[alt], area[alt], svg > title")
     .map((inner) => (tagOf(inner) === "title" ? inner.textContent : attr(inner, "alt")));
   return clean(parts.join(" "));
+}
+
+// Its own tip, or that of what is inside it: a pointer over a picture shows the picture's.
+const titleText = (el) => clean(attr(el, "title") || ownInside(el, "[title]").map((inner) => attr(inner, "title")).join(" "));
+
+// The text on an input that is a button. An image button's value is sent, and read where its picture is missing.
+function valueText(el) {
+  const shown = inputType(el) === "image" ? attr(el, "value") : buttonText(el);
+  return shown ? clean(turned(el) + shown) : null;
 }
 
 function descriptionOf(el) {
