@@ -55,7 +55,7 @@ async def _run(told: dict[str, Any]) -> None:
 
 def _end_with_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     def wait() -> None:
-        while sys.stdin.buffer.read(4096):
+        while os.read(0, 4096):
             pass
         loop.call_soon_threadsafe(stop.set)
 

@@ -17,6 +17,7 @@ from deskcert_proxy.failclosed import (
     close_raw,
     close_request,
     closed_unless_done,
+    record_only,
 )
 from deskcert_proxy.flows import request_of, url_of
 from deskcert_proxy.options import BODY_LIMIT, FORCED, refused_options
@@ -160,7 +161,7 @@ class SecondLine:
                 if len(self._known) > _KNOWN:
                     self._known.popitem(last=False)
 
-    @closed_unless_done(close_request)
+    @closed_unless_done(record_only)
     async def responseheaders(self, flow: HTTPFlow) -> None:
         assert flow.response is not None
         flow.response.headers.pop("alt-svc", None)  # nothing may go on by another protocol
@@ -171,12 +172,12 @@ class SecondLine:
             tape = self._tape
             flow.response.stream = True if tape is None else tape.keep(flow.id, flow.response)
 
-    @closed_unless_done(close_request)
+    @closed_unless_done(record_only)
     async def response(self, flow: HTTPFlow) -> None:
         if self._tape is not None and BLOCKED not in flow.metadata and flow.response is not None:
             self._tape.done(flow.id, flow.response)
 
-    @closed_unless_done(close_request)
+    @closed_unless_done(record_only)
     async def error(self, flow: HTTPFlow) -> None:
         if BLOCKED in flow.metadata:
             return

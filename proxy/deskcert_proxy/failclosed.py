@@ -16,7 +16,16 @@ from deskcert_proxy.answers import FAULT, refusal
 if TYPE_CHECKING:
     from mitmproxy.http import HTTPFlow
 
-__all__ = ["BLOCKED", "Faulty", "close_connection", "close_message", "close_raw", "close_request", "closed_unless_done"]
+__all__ = [
+    "BLOCKED",
+    "Faulty",
+    "close_connection",
+    "close_message",
+    "close_raw",
+    "close_request",
+    "closed_unless_done",
+    "record_only",
+]
 
 BLOCKED = "deskcert_blocked"
 """In a flow's metadata: nothing may open the way again."""
@@ -49,6 +58,10 @@ def closed_unless_done[S: Faulty](
 def close_request(flow: HTTPFlow) -> None:
     flow.metadata[BLOCKED] = True
     flow.response = refusal(FAULT)
+
+
+def record_only(_flow: HTTPFlow) -> None:
+    """For hooks on the way back: the request was judged and recorded; what is left to do is to record the fault."""
 
 
 def close_message(flow: HTTPFlow) -> None:

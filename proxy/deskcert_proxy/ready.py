@@ -15,6 +15,7 @@ __all__ = ["READY_HOST", "answer_of", "prove_ready"]
 READY_HOST: Final = "ready.deskcert.invalid"
 """No name can end in `invalid` (RFC 2606): a proxy that is not ours fails to resolve it."""
 _WAIT_S: Final = 10.0
+_MOST: Final = 1 << 16
 
 
 def answer_of(secret: bytes, nonce: bytes) -> str:
@@ -40,6 +41,9 @@ async def _ask(host: str, port: int, nonce: str) -> bytes:
         url = f"http://{READY_HOST}/{nonce}"
         writer.write(f"GET {url} HTTP/1.1\r\nHost: {READY_HOST}\r\nConnection: close\r\n\r\n".encode())
         await writer.drain()
-        return await reader.read(1 << 16)
+        answer = b""
+        while len(answer) < _MOST and (more := await reader.read(_MOST)):
+            answer += more
+        return answer
     finally:
         writer.close()

@@ -59,6 +59,8 @@ async def serve(
         except Exception as error:
             raise UsageError(f"{upstream!r} is no proxy to pass requests on to: {error}") from error
     master = DumpMaster(opts, with_termlog=False, with_dumper=False)
+    # It would end the process at the first message of an error; we say ourselves what is wrong.
+    master.addons.remove(master.addons.get("errorcheck"))  # type: ignore[no-untyped-call]
     master.addons.add(addon)  # type: ignore[no-untyped-call]
     running = asyncio.create_task(master.run())
     try:

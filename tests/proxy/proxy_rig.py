@@ -127,7 +127,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_FOO = do_MKCOL = _any  # noqa: N815
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_FOO = do_MKCOL = do_patch = _any  # noqa: N815
 
     def _websocket(self, headers: dict[str, str]) -> None:
         key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -172,10 +172,10 @@ def send_raw(port: int, data: bytes, *, wait_s: float = 30) -> Reply:
     with socket.create_connection(("127.0.0.1", port), timeout=wait_s) as client:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.sendall(data)
-        return read_reply(client)
+        return read_reply(client, body=not data.startswith(b"HEAD"))
 
 
-def read_reply(client: socket.socket) -> Reply:
+def read_reply(client: socket.socket, *, body: bool = True) -> Reply:
     buffer = b""
     while b"\r\n\r\n" not in buffer:
         try:
@@ -187,16 +187,16 @@ def read_reply(client: socket.socket) -> Reply:
         buffer += more
         if buffer.startswith(b"HTTP/1.1 100") and b"\r\n\r\n" in buffer:
             buffer = buffer.split(b"\r\n\r\n", 1)[1]
-    head, _, body = buffer.partition(b"\r\n\r\n")
+    head, _, data = buffer.partition(b"\r\n\r\n")
     lines = head.decode("latin-1").split("\r\n")
     headers = {n.strip().lower(): v.strip() for n, _, v in (line.partition(":") for line in lines[1:])}
-    length = int(headers.get("content-length", 0))
-    while len(body) < length:
+    length = int(headers.get("content-length", 0)) if body else 0
+    while len(data) < length:
         more = client.recv(65536)
         if not more:
             break
-        body += more
-    return Reply(int(lines[0].split()[1]), headers, body)
+        data += more
+    return Reply(int(lines[0].split()[1]), headers, data)
 
 
 def request_bytes(
