@@ -102,11 +102,14 @@ type Probed = Gone | Unreadable | Live
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is to be done, in full. `value` for set-value, `key` for press."""
+    """What is to be done, in full. `value` for set-value and type; for select the options, one a line; `key` for press;
+    `direction` (up, down, left, right) and `amount` (notches of a wheel) for scroll."""
 
     command: str
     value: str | None = None
     key: str | None = None
+    direction: str | None = None
+    amount: int = 0
 
 
 class DispatchEnd(StrEnum):

@@ -195,6 +195,8 @@ class Evidence:
     """Current value of a field (editable: a secret); a secure field's is withheld: absent, with states.secure true."""
     digest: str
     """Hex SHA-256 of `compared`."""
+    options: tuple[int, ...] | None = None
+    """For select: how many options that can be chosen each asked one names."""
     compared: str = field(repr=False, default="")
     """The very text that the dispatch compares; built by the adapter, deterministic for equal pages."""
 
@@ -216,6 +218,7 @@ class Evidence:
             hit_test=HitTest.from_json(raw["hit_test"]),
             value=field_from_json(raw.get("value")),
             digest=raw["digest"],
+            options=tuple(raw["options"]) if raw.get("options") is not None else None,
             compared=raw.get("compared", ""),
         )
 
@@ -237,6 +240,7 @@ class Evidence:
                 "box": list(self.box) if self.box is not None else None,
                 "hit_test": self.hit_test.as_json(),
                 "digest": self.digest,
+                "options": list(self.options) if self.options is not None else None,
             }
         )
 

@@ -30,6 +30,8 @@ class CheckResult:
     reason: str | None = None
     occluder: tuple[str | None, str | None] | None = None
     """(role, name) of what covers the target."""
+    code: Code | None = None
+    """Where a terminal check has another code than the others of its kind."""
 
     @property
     def passes(self) -> bool:
@@ -76,6 +78,30 @@ _TERMINAL: Final = {
     Check.EDITABLE: Code.ACTION_NOT_SUPPORTED,
     Check.MODE: Code.POLICY_DENIED,
 }
+POINTER_LIKE: Final = frozenset(
+    (
+        *("click", "double-click", "triple-click", "right-click", "hover"),
+        *("check", "uncheck", "toggle", "expand", "collapse"),
+    )
+)
+"""Commands that send a pointer's events: the target must be what a pointer would hit."""
+_EDITS: Final = frozenset({"set-value", "type", "clear"})
+_LOOKS_ONLY: Final = frozenset({"hover", "scroll", "scroll-to"})
+"""A disabled control can be hovered and scrolled to."""
+_CAPABILITY: Final[Mapping[str, tuple[str, ...]]] = {
+    "double-click": ("click",),
+    "triple-click": ("click",),
+    "right-click": ("click",),
+    "hover": (),
+    "scroll": (),
+    "scroll-to": (),
+    "focus": ("press",),
+    "clear": ("set-value",),
+    "check": ("toggle", "check"),
+    "uncheck": ("toggle",),
+    "collapse": ("expand",),
+}
+"""The capabilities of which a command needs one, where it is not called the same; none: every element has it."""
 _HEADLESS_KEYS: Final = frozenset({"enter", "space"})
 """Keys whose default action is emulated; others need trusted keys."""
 
@@ -85,19 +111,24 @@ def judge(action: Action, evidence: Evidence, mode: Mode) -> Report:
     checks = [
         CheckResult(Check.ATTACHED, CheckStatus.PASS),
         _supported(action, evidence),
-        *([_editable(evidence)] if action.command == "set-value" else []),
+        *([_editable(evidence)] if action.command in _EDITS else []),
+        *([_options(evidence.options)] if action.command == "select" else []),
         _mode(action, mode),
         _visible(evidence),
-        _state(Check.ENABLED, evidence.states.get("enabled", ABSENT), "it is disabled"),
-        *([_receives_events(evidence)] if action.command == "click" else []),
+        *([] if action.command in _LOOKS_ONLY else [_enabled(evidence)]),
+        *([_receives_events(evidence)] if action.command in POINTER_LIKE else []),
     ]
     return Report(tuple(checks))
+
+
+def _enabled(evidence: Evidence) -> CheckResult:
+    return _state(Check.ENABLED, evidence.states.get("enabled", ABSENT), "it is disabled")
 
 
 def verdict_of(report: Report) -> Verdict:
     for check in report.checks:
         if check.status is CheckStatus.FAIL and check.check in _TERMINAL:
-            return Blocked(check, _TERMINAL[check.check])
+            return Blocked(check, check.code or _TERMINAL[check.check])
     for check in report.checks:
         if not check.passes:
             return NotYet(check)
@@ -110,9 +141,23 @@ def facts(report: Report, evidence: Evidence) -> Mapping[str, Any]:
 
 
 def _supported(action: Action, evidence: Evidence) -> CheckResult:
-    if action.command in evidence.actions:
+    needed = _CAPABILITY.get(action.command, (action.command,))
+    if not needed or any(capability in evidence.actions for capability in needed):
         return CheckResult(Check.SUPPORTED_ACTION, CheckStatus.PASS)
     return CheckResult(Check.SUPPORTED_ACTION, CheckStatus.FAIL, f"a {evidence.role} does not offer {action.command}")
+
+
+def _options(found: tuple[int, ...] | None) -> CheckResult:
+    """Each asked option must be one that can be chosen, and only one."""
+    if found is None:
+        return CheckResult(Check.SUPPORTED_ACTION, CheckStatus.UNKNOWN, "its options could not be read")
+    if 0 in found:
+        why = "it has no such option that can be chosen"
+        return CheckResult(Check.SUPPORTED_ACTION, CheckStatus.FAIL, why, code=Code.ELEMENT_NOT_FOUND)
+    if any(n > 1 for n in found):
+        why = f"{max(found)} options are called so"
+        return CheckResult(Check.SUPPORTED_ACTION, CheckStatus.FAIL, why, code=Code.AMBIGUOUS_TARGET)
+    return CheckResult(Check.SUPPORTED_ACTION, CheckStatus.PASS)
 
 
 def _editable(evidence: Evidence) -> CheckResult:

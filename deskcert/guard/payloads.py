@@ -44,6 +44,8 @@ def args_of(request: ActRequest, evidence: Evidence | None) -> dict[str, Any]:
         args["value"] = request.secret(request.action.value, _openable(request, evidence))
     if request.action.key is not None:
         args["key"] = request.action.key
+    if request.action.direction is not None:
+        args |= {"direction": request.action.direction, "amount": request.action.amount}
     if request.repeat_of is not None:
         args["repeat_of"] = request.repeat_of
     return args

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from deskcert.adapters.base import Dispatch, DispatchEnd, Gone, Live, Probed, Unreadable
+from deskcert.adapters.base import Action, Dispatch, DispatchEnd, Gone, Live, Probed, Unreadable
 from deskcert.contract.evidence import Evidence
 from deskcert.guard import actionability, identity, payloads, policy, retry_gate, verification
 from deskcert.guard.answers import Acted, acted, not_done
@@ -39,8 +39,14 @@ __all__ = ["act"]
 LOOK_EVERY_MS: Final = 100
 LOOK_BUDGET_MS: Final = 750
 DISPATCH_BUDGET_MS: Final = 2_000
+PER_CHARACTER_MS: Final = 25
 MOST_PASSES: Final = 12
 """Intents of one action at most: a page that never holds still is not given a ledger full of them."""
+
+
+def dispatch_budget(action: Action) -> int:
+    """Milliseconds. Typing takes its time for every character."""
+    return DISPATCH_BUDGET_MS + (PER_CHARACTER_MS * len(action.value or "") if action.command == "type" else 0)
 
 
 def act(request: ActRequest) -> Steps[ActOutcome]:
@@ -258,14 +264,14 @@ class _Act:
         handle, action = self.request.saved.handle, self.request.action
         opened.sent = True
         dispatch = yield from self.machine.perform(
-            handle, action, found.evidence, seq=opened.seq, budget_ms=DISPATCH_BUDGET_MS
+            handle, action, found.evidence, seq=opened.seq, budget_ms=dispatch_budget(action)
         )
         self.dispatch = dispatch
         self.machine.count("dispatch", self.machine.now - began)
         yield from self.machine.release()
         # Step (8): read back.
         began = self.machine.now
-        read = yield from self._verify(dispatch)
+        read = yield from self._verify(dispatch, found.evidence)
         self.machine.count("verify", self.machine.now - began)
         yield from self.machine.say(PipelinePoint.VERIFIED)
         return (yield from self._conclude(opened, dispatch, read))
@@ -293,7 +299,7 @@ class _Act:
         self.open, self.dispatch = Open(recorded.seq, found.gate.fingerprint), None
         return self.open
 
-    def _verify(self, dispatch: Dispatch) -> Steps[Verification]:
+    def _verify(self, dispatch: Dispatch, before: Evidence) -> Steps[Verification]:
         """(8) Up to 400 ms, ending at the first satisfied look; never a second delivery. What was cut short, or stands
         behind an open dialog, is not read."""
         if dispatch.end is not DispatchEnd.COMPLETED or dispatch.dialog is not None:
@@ -303,7 +309,7 @@ class _Act:
         until = self.machine.now + verification.SETTLE_MS * 1_000
         while True:
             probed = yield from self._probe(LOOK_BUDGET_MS)
-            read = verification.read_back(self.request.action, probed)
+            read = verification.read_back(self.request.action, probed, before)
             if read.settled or isinstance(probed, Gone) or self.machine.now >= until:
                 return read
             yield from self.machine.sleep(verification.SETTLE_STEP_MS)
@@ -342,7 +348,7 @@ class _Act:
         opened = yield from self._intend(found)
         if isinstance(opened, ActOutcome):
             return opened
-        judgement, read = nothing_sent(), verification.HELD_ALREADY
+        judgement, read = nothing_sent(), verification.held_already(self.request.action)
         facts = payloads.dispatch_json(Dispatch(DispatchEnd.NOT_SENT, reached=False)) | {"skipped": True}
         command = self.request.action.command
         steps = payloads.steps_of(command, judgement, facts)

@@ -113,6 +113,14 @@ ALLOW_LIST_RULE: Final = "default-deny"
 
 _ALONE: Final = frozenset({"default_submitter", "focused"})
 _LENDS_ONLY: Final = frozenset({"label", "descendant", "access_key"})
+_NO_ACTIVATION: Final = frozenset({"set-value", "type", "clear", "focus", "scroll", "scroll-to", "select", "hover"})
+_MEANS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("double-click", "triple-click", "check", "uncheck", "toggle", "expand", "collapse"), ("click",)),
+    "type": ("set-value",),
+    "clear": ("set-value",),
+    "select": ("set-value", "click"),
+}
+"""A rule about clicks means every command that clicks, and one about setting a value every command that changes it."""
 _ACTIVATING_KEYS: Final = frozenset({"enter", "space"})
 
 
@@ -123,13 +131,13 @@ def subject_of(
     target = Surface("target", evidence.role, evidence.names)
     paths = [(p, Surface(p.why, p.role, p.names)) for p in evidence.paths]
     group = (target, *(s for p, s in paths if p.why not in _ALONE))
-    alone = tuple(tuple(s for p, s in paths if p.why == why) for why in sorted(_ALONE))
+    alone = tuple((s,) for p, s in paths if p.why in _ALONE)
     own = ("target", evidence.destination if _activates(action, evidence) else ABSENT)
     return Subject(
         command=action.command,
         actions=_words(action, evidence),
         key=key_of(action.key) if action.key is not None else None,
-        groups=(group, *(g for g in alone if g)),
+        groups=(group, *alone),
         destinations=(own, *((p.why, p.destination) for p, _ in paths)),
         urls=tuple(dict.fromkeys(u for u in (evidence.url, window.url if window else None) if u)),
         windows=(window.title, window.url) if window else (evidence.url,),
@@ -321,14 +329,14 @@ def _window(rule: Rule, subject: Subject) -> Found | None:
 
 def _activates(action: Action, evidence: Evidence) -> bool:
     """Typing into a field of a form, or putting the caret there, leads nowhere by itself; Enter in it does."""
-    if action.command == "set-value":
+    if action.command in _NO_ACTIVATION:
         return False
     return action.command == "press" or evidence.states.get("editable", ABSENT) != Known(True)
 
 
 def _words(action: Action, evidence: Evidence) -> frozenset[str]:
     """Enter or Space on a control is a click on it, to the application and so to a rule about clicks."""
-    words = {action.command}
+    words = {action.command, *_MEANS.get(action.command, ())}
     if action.command == "press" and action.key is not None and key_of(action.key) in _ACTIVATING_KEYS:
         typed = evidence.states.get("editable", ABSENT) == Known(True)
         submits = any(p.why in _ALONE for p in evidence.paths)

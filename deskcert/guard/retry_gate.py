@@ -38,6 +38,11 @@ __all__ = [
 ]
 
 GATE_RULE: Final = "retry-gate"
+EXEMPT: Final = "exempt:"
+"""Begins the mark of what may be repeated at will: such an attempt is never remembered."""
+_HARMLESS: Final = frozenset({"scroll", "scroll-to", "hover", "focus"})
+_SAME_VERB: Final = dict.fromkeys(("double-click", "triple-click", "toggle"), "click")
+"""Another way to the same effect is a repeat as well. check, uncheck, expand and collapse say which state they want."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -78,7 +83,7 @@ class GateState:
 
     def after(self, fingerprint: str, attempt: Attempt) -> GateState:
         """An attempt that reached nothing changes nothing: what was delivered before it still was."""
-        if attempt.delivery is Delivery.NOT_DELIVERED:
+        if attempt.delivery is Delivery.NOT_DELIVERED or fingerprint.startswith(EXEMPT):
             return self
         return GateState({**self.attempts, fingerprint: attempt})
 
@@ -140,7 +145,7 @@ def value_mac(key: bytes, value: str) -> str:
 
 def fingerprint(action: Action, evidence: Evidence, mac: str | None) -> str:
     """Hex SHA-256 over the parts; `mac` is `value_mac` of the typed value."""
-    return _digest(
+    return (EXEMPT if action.command in _HARMLESS else "") + _digest(
         {
             "action": _verb(action, evidence),
             "role": role_of(evidence.role),
@@ -160,7 +165,7 @@ def navigation_fingerprint(url: str) -> str:
 def _verb(action: Action, evidence: Evidence) -> str:
     """Enter on a button is the click that it stands for; in a field it is a key of its own."""
     if action.key is None:
-        return action.command
+        return _SAME_VERB.get(action.command, action.command)
     key = key_of(action.key)
     activates = key in ("enter", "space") and evidence.states.get("editable") != Known(True)
     return "click" if activates else f"{action.command} {key}"

@@ -1,7 +1,14 @@
 """(8) What an action claims about the element afterwards, and whether a read-back bears it out.
 
-Only set-value has a claim about an element today; click and press claim nothing, because no read-back of the element
-could tell what a click was for. Known false is a failure although the input was delivered; no evidence is no failure.
+| command | claim |
+| --- | --- |
+| set-value, clear, type, select | the value that must stand there then |
+| check, uncheck, expand, collapse, focus | the state that must hold then |
+| toggle | the state is the other one than before |
+| scroll, scroll-to | the element has moved, or is in view |
+
+All others claim nothing, because no read-back of the element could tell what a click or a key was for. Known false is a
+failure although the input was delivered; no evidence is no failure. Sources: guard.md (8), reference 6.
 """
 
 from __future__ import annotations
@@ -10,14 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from deskcert.adapters.base import Action, Gone, Live, Navigation, Probed, Unreadable
-from deskcert.contract.evidence import ABSENT, Evidence, Known
+from deskcert.contract.evidence import ABSENT, Evidence, Known, Unknown
 from deskcert_schema.vocabulary import VerificationScope
 
 __all__ = [
-    "HELD_ALREADY",
     "NO_CLAIM",
     "Verification",
     "has_claim",
+    "held_already",
     "holds_already",
     "read_back",
     "read_navigation",
@@ -55,37 +62,125 @@ class Verification:
 
 
 NO_CLAIM: Final = Verification(VerificationScope.NONE)
-HELD_ALREADY: Final = Verification(VerificationScope.ELEMENT_VALUE, _VALUE_CLAIM, satisfied=True)
+
+_STATE_OF: Final = {
+    "check": ("checked", True),
+    "uncheck": ("checked", False),
+    "expand": ("expanded", True),
+    "collapse": ("expanded", False),
+    "focus": ("focused", True),
+}
+_TOGGLED: Final = ("checked", "pressed")
+_OF_VALUE: Final = frozenset({"set-value", "clear", "type", "select"})
+_OF_PLACE: Final = frozenset({"scroll", "scroll-to"})
 
 
 def has_claim(action: Action) -> bool:
-    return action.command == "set-value"
+    return action.command in _OF_VALUE or action.command in _OF_PLACE or _state_claim(action) is not None
+
+
+def held_already(action: Action) -> Verification:
+    """Of an action that was skipped because `holds_already`."""
+    claim = _state_claim(action)
+    scope = VerificationScope.ELEMENT_VALUE if claim is None else VerificationScope.ELEMENT_STATE
+    return Verification(scope, _VALUE_CLAIM if claim is None else claim, satisfied=True)
 
 
 def holds_already(action: Action, evidence: Evidence) -> bool:
-    """The asked state is *known* to hold: then nothing is sent. An unread value is no reason to skip."""
-    if action.command != "set-value" or action.value is None or _secure(evidence):
+    """The asked state is *known* to hold: then nothing is sent. An unread value is no reason to skip, and a box that is
+    neither checked nor unchecked is not unchecked."""
+    if action.command in _STATE_OF:
+        return _state_holds(*_STATE_OF[action.command], evidence) is True
+    if action.command not in ("set-value", "clear", "select") or _secure(evidence):
         return False
-    return isinstance(evidence.value, Known) and same_text(evidence.value.value, action.value)
+    return _value_holds(action, evidence, None) is True
 
 
-def read_back(action: Action, probed: Probed) -> Verification:
-    """One read-back. The caller repeats it until it is satisfied or the settle time is over."""
+def read_back(action: Action, probed: Probed, before: Evidence | None = None) -> Verification:
+    """One read-back. The caller repeats it until it is satisfied or the settle time is over. `before` is the evidence
+    that the action was sent on."""
     if not has_claim(action):
         return NO_CLAIM
     match probed:
         case Gone(reason):
-            return _value(None, f"the element is gone: {reason}")
+            return _claimed(action, None, f"the element is gone: {reason}")
         case Unreadable(why):
-            return _value(None, why)
-        case Live(evidence) if _secure(evidence):
-            return _value(None, "secure_field")
-        case Live(evidence) if isinstance(evidence.value, Known):
-            return _value(same_text(evidence.value.value, action.value or ""), None)
-        case Live(evidence) if evidence.value == ABSENT:
-            return _value(False if action.value else None, None if action.value else "the field shows no value")
-        case _:
-            return _value(None, "insufficient_evidence")
+            return _claimed(action, None, why)
+        case Live(evidence) if action.command in _OF_VALUE and _secure(evidence):
+            return _claimed(action, None, "secure_field")
+        case Live(evidence):
+            satisfied = _holds(action, evidence, before)
+            return _claimed(action, satisfied, "insufficient_evidence" if satisfied is None else None)
+
+
+def _holds(action: Action, evidence: Evidence, before: Evidence | None) -> bool | None:
+    if action.command in _OF_VALUE:
+        return _value_holds(action, evidence, before)
+    if action.command in _STATE_OF:
+        return _state_holds(*_STATE_OF[action.command], evidence)
+    if action.command == "toggle":
+        return _turned(evidence, before)
+    if action.command == "scroll-to":
+        status = evidence.hit_test.status
+        return None if status == "unknown" else status != "deferred"
+    # What did not move may stand in a scroller that it is not itself part of: no evidence, not a contradiction.
+    moved = before is not None and None not in (before.box, evidence.box) and before.box != evidence.box
+    return True if moved else None
+
+
+def _state_claim(action: Action) -> str | None:
+    if action.command in _STATE_OF:
+        state, wanted = _STATE_OF[action.command]
+        return f"{state} is {str(wanted).lower()}"
+    if action.command == "toggle":
+        return "the state is the other one than before"
+    return {"scroll": "the element has moved", "scroll-to": "the element is in view"}.get(action.command)
+
+
+def _state_holds(state: str, wanted: bool, evidence: Evidence) -> bool | None:
+    if state == "checked" and evidence.states.get("indeterminate", ABSENT) == Known(True):
+        return False
+    found = evidence.states.get(state, ABSENT)
+    return found.value is wanted if isinstance(found, Known) else None
+
+
+def _turned(evidence: Evidence, before: Evidence | None) -> bool | None:
+    for state in _TOGGLED:
+        then = before.states.get(state, ABSENT) if before is not None else ABSENT
+        now = evidence.states.get(state, ABSENT)
+        if isinstance(then, Known) and isinstance(now, Known):
+            return bool(then.value != now.value)
+    return None
+
+
+def _value_holds(action: Action, evidence: Evidence, before: Evidence | None) -> bool | None:
+    """None where the field shows no value, or where it is not known what stood there before."""
+    asked = _asked_value(action, before)
+    if asked is None or isinstance(evidence.value, Unknown):
+        return None
+    if isinstance(evidence.value, Known):
+        if action.command == "select":
+            return _chosen(str(evidence.value.value), evidence)
+        return same_text(evidence.value.value, asked)
+    return False if asked else None
+
+
+def _asked_value(action: Action, before: Evidence | None) -> str | None:
+    if action.command != "type":
+        return action.value or ""
+    if before is None or isinstance(before.value, Unknown):
+        return None
+    return (before.value.value if isinstance(before.value, Known) else "") + (action.value or "")
+
+
+def _chosen(shown: str, evidence: Evidence) -> bool | None:
+    """A list shows the labels of what is chosen, in its order, joined by commas; the evidence has the asked ones."""
+    asked = [p.names.accessible for p in evidence.paths if p.why == "descendant" and p.role == "option"]
+    labels = [" ".join(str(label.value).split()) for label in asked if isinstance(label, Known)]
+    if not labels or len(labels) != len(asked):
+        return None
+    plain = " ".join(shown.split())
+    return ", ".join(sorted(labels, key=plain.find)) == plain
 
 
 def read_navigation(navigation: Navigation, before: str | None, url: str) -> Verification:
@@ -103,8 +198,10 @@ def same_text(found: str, asked: str) -> bool:
     return found.replace("\r\n", "\n").replace("\r", "\n") == asked.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _value(satisfied: bool | None, reason: str | None) -> Verification:
-    return Verification(VerificationScope.ELEMENT_VALUE, _VALUE_CLAIM, satisfied, None, reason)
+def _claimed(action: Action, satisfied: bool | None, reason: str | None) -> Verification:
+    claim = _state_claim(action)
+    scope = VerificationScope.ELEMENT_VALUE if claim is None else VerificationScope.ELEMENT_STATE
+    return Verification(scope, _VALUE_CLAIM if claim is None else claim, satisfied, None, reason)
 
 
 def _secure(evidence: Evidence) -> bool:

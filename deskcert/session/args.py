@@ -21,6 +21,7 @@ __all__ = [
     "recordable",
     "ref",
     "text",
+    "text_lines",
     "whole_number",
 ]
 
@@ -74,6 +75,21 @@ def text(limit: int, *, empty: bool = True) -> Reader:
     return read
 
 
+def text_lines(most: int, limit: int) -> Reader:
+    """A text, or a list of up to `most` texts; each of one line and at most `limit` bytes."""
+
+    def read(name: str, raw: object) -> tuple[str, ...]:
+        lines = [raw] if isinstance(raw, str) else raw
+        if not isinstance(lines, list) or not 1 <= len(lines) <= most:
+            raise ContractError(f"{name} must be a text, or a list of 1 to {most} texts")
+        found = tuple(text(limit, empty=False)(name, line) for line in lines)
+        if any("\n" in line for line in found):
+            raise ContractError(f"{name} must not hold a line end: give a list for several")
+        return found
+
+    return read
+
+
 def whole_number(least: int, most: int) -> Reader:
     def read(name: str, raw: object) -> int:
         if not isinstance(raw, int) or isinstance(raw, bool) or not least <= raw <= most:
@@ -103,6 +119,7 @@ def one_of(*words: str) -> Reader:
 KNOWN_ARGUMENTS: Final = frozenset(
     (
         *("ref", "timeout_ms", "repeat_of", "property", "state", "url", "outcome", "key"),
+        *("direction", "amount"),
         *("interactive_only", "compact", "max_depth", "include_bounds", "budget_ms", "max_nodes"),
     )
 )

@@ -232,7 +232,7 @@ class WebAdapter:
             return Unreadable(f"a {self._dialog.type} dialog blocks the page")
         frame, node = place
         try:
-            raw = json.loads(await self._evaluate(frame, "probe", [node, action.command, action.key], budget_ms))
+            raw = json.loads(await self._evaluate(frame, "probe", _asked(node, action), budget_ms))
         except FAILURES as error:
             if self._alive.reason is not None:
                 return Gone("process_changed")
@@ -286,7 +286,7 @@ class WebAdapter:
             return f"a {self._dialog.type} dialog blocks the page"
         if self._frame_of(handle) is None:
             return "the document of the element is gone"
-        if action.command not in {"click", "press", "set-value"}:
+        if action.command not in dispatch.COMMANDS:
             return f"{action.command} is not supported here"
         if action.command == "press" and action.key not in dispatch.KEYS:
             return f"the key {action.key} needs trusted keys"
@@ -358,3 +358,8 @@ class WebAdapter:
         await self._channel.detach()
         with suppress(Exception):  # a page that cannot be closed any more is closed enough
             await asyncio.wait_for(self._context.close(), _CLOSE_S)
+
+
+def _asked(node: str, action: Action) -> list[Any]:
+    """Only what the evidence depends on goes to the page before the act; a typed text does not."""
+    return [node, action.command, action.key, action.value if action.command == "select" else None]

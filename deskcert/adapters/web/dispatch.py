@@ -20,10 +20,18 @@ from deskcert.adapters.web.channel import Channel, ChannelLost, ChannelRefused, 
 from deskcert.adapters.web.script import action_function
 from deskcert.contract.evidence import Evidence, Hit
 
-__all__ = ["KEYS", "Signals", "await_first", "evidence_from", "perform"]
+__all__ = ["COMMANDS", "KEYS", "Signals", "await_first", "evidence_from", "perform"]
 
 KEYS: Final = frozenset({"Enter", "Space", " "})
 """Keys that are emulated with their default action; others need trusted keys."""
+
+COMMANDS: Final = frozenset(
+    (
+        *("click", "double-click", "triple-click", "right-click", "hover", "focus", "press", "set-value", "type"),
+        *("clear", "select", "check", "uncheck", "toggle", "expand", "collapse", "scroll", "scroll-to"),
+    )
+)
+"""Commands that are one task in the page."""
 
 _REACHED_GRACE_S: Final = 0.05
 
@@ -110,6 +118,8 @@ async def perform(
         "command": action.command,
         "value": action.value,
         "key": action.key,
+        "direction": action.direction,
+        "amount": action.amount,
         "expected": expected.compared,
     }
     task = channel.start(

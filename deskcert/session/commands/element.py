@@ -1,4 +1,4 @@
-"""`click`, `set-value`, `press`: one element, named by its ref, through the whole pipeline."""
+"""The commands on one element, named by its ref, each through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deskcert.adapters.base import Action
 from deskcert.guard import outcome
 from deskcert.guard.pipeline import act
 from deskcert.session.answers import Refused
-from deskcert.session.args import Arg, ref, text
+from deskcert.session.args import Arg, one_of, ref, text, text_lines, whole_number
 from deskcert.session.commands.acting import COMMON, run_pipeline
 from deskcert.session.desk import Call, Desk, Handler, target_of
 from deskcert.session.snapshots import Saved
@@ -18,12 +18,14 @@ from deskcert_schema.vocabulary import Code, Command
 __all__ = ["COMMANDS"]
 
 MAX_VALUE_BYTES: Final = 10_000
+MAX_TYPED_BYTES: Final = 2_000
+"""Typed character by character; for more there is set-value."""
 _KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Space"}
 
 
 async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
     saved = desk.saved(call.values["ref"])
-    action = Action(call.command, value=call.values.get("value"), key=_key(call, saved))
+    action = _action(call, saved)
     newest = desk.state.snapshots.newest
     timeout_ms = call.values["timeout_ms"]
     request = outcome.ActRequest(
@@ -46,6 +48,15 @@ async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
     return await run_pipeline(desk, call, act(request))
 
 
+def _action(call: Call, saved: Saved) -> Action:
+    values = call.values
+    value = values.get("value", values.get("text"))
+    if call.command == Command.SELECT:
+        value = "\n".join(values["options"])
+    amount = values.get("amount") or 0
+    return Action(call.command, value, _key(call, saved), values.get("direction"), amount)
+
+
 def _key(call: Call, saved: Saved) -> str | None:
     """Enter and Space have a default action that can be emulated; other keys need trusted input."""
     asked = call.values.get("key")
@@ -66,8 +77,29 @@ def _key(call: Call, saved: Saved) -> str | None:
 
 _REF: Final = Arg("ref", ref, required=True)
 
+_PLAIN: Final = (
+    *(Command.CLICK, Command.DOUBLE_CLICK, Command.TRIPLE_CLICK, Command.RIGHT_CLICK, Command.HOVER, Command.FOCUS),
+    *(Command.CLEAR, Command.CHECK, Command.UNCHECK, Command.TOGGLE, Command.EXPAND, Command.COLLAPSE),
+    Command.SCROLL_TO,
+)
+"""Commands that need nothing but the element."""
+_SCROLLED: Final = (
+    Arg("direction", one_of("up", "down", "left", "right"), default="down"),
+    Arg("amount", whole_number(1, 100), default=5),
+)
+
 COMMANDS: Final = (
-    Handler(Command.CLICK, (_REF, *COMMON), _on_element, acting=True),
+    *(Handler(command, (_REF, *COMMON), _on_element, acting=True) for command in _PLAIN),
+    Handler(
+        Command.TYPE,
+        (_REF, Arg("text", text(MAX_TYPED_BYTES, empty=False), required=True), *COMMON),
+        _on_element,
+        acting=True,
+    ),
+    Handler(
+        Command.SELECT, (_REF, Arg("options", text_lines(64, 1_000), required=True), *COMMON), _on_element, acting=True
+    ),
+    Handler(Command.SCROLL, (_REF, *_SCROLLED, *COMMON), _on_element, acting=True),
     Handler(
         Command.SET_VALUE,
         (_REF, Arg("value", text(MAX_VALUE_BYTES), required=True), *COMMON),

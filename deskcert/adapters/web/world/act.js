@@ -4,9 +4,9 @@
 const POINTER = { bubbles: true, cancelable: true, composed: true, view: window, button: 0, detail: 0 };
 let armed = null; // the dispatch that is under way: {number, el, hit, reached, report}
 
-const REPORTED = ["pointerover", "pointerdown", "mousedown", "mouseup", "click", "keydown", "keypress", "keyup",
-  "beforeinput", "input", "change"];
-const TOLD_OUT_OF_TASK = new Set(["click", "keydown", "input"]);
+const REPORTED = ["pointerover", "pointerdown", "mousedown", "mouseup", "click", "dblclick", "contextmenu", "focus", "keydown",
+  "keypress", "keyup", "beforeinput", "input", "change"];
+const TOLD_OUT_OF_TASK = new Set(["click", "contextmenu", "keydown", "input"]);
 
 // On the window, in the capture phase, before any listener of the page: says at once, out of the task, that the event arrived.
 function onEvent(event) {
@@ -34,11 +34,11 @@ class Stopped extends Error {}
 function perform(id, request) {
   const el = nodeOf(id);
   if (el === null) return { end: "not_sent", error: "the element was removed" };
-  if (!actionsOf(el, roleOf(el)).includes(request.command))
+  if (!offers(el, roleOf(el), request.command))
     return { end: "not_sent", error: request.command + " is not possible on this element" };
   const act = new Act(el, request);
   listen(); // document.open() takes listeners away; adding the same ones again changes nothing
-  armed = { number: request.number, el, hit: null, reached: false, main: MAIN_EVENT[request.command] };
+  armed = { number: request.number, el, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click" };
   try {
     act.begin();
     if (act.end === null) SEQUENCES[request.command](act);
@@ -55,7 +55,8 @@ function perform(id, request) {
   return act.report;
 }
 
-const MAIN_EVENT = { click: "click", press: "keydown", "set-value": "input" };
+const MAIN_EVENT = { press: "keydown", "set-value": "input", clear: "input", type: "input", select: "change", focus: "focus",
+  hover: "pointerover", "right-click": "contextmenu", scroll: "scroll", "scroll-to": "scroll" }; // all others: "click"
 
 class Act {
   constructor(el, request) {
@@ -74,7 +75,7 @@ class Act {
   }
 
   look() {
-    const { evidence, point } = evidenceOf(this.el, this.request.command, this.request.key);
+    const { evidence, point } = evidenceOf(this.el, this.request.command, this.request.key, this.request.value);
     this.evidence = evidence;
     this.point = point;
   }
@@ -96,7 +97,7 @@ class Act {
   }
 
   pointerLike() {
-    return this.request.command === "click";
+    return POINTER_LIKE.has(this.request.command);
   }
 
   hitAllowed() {
@@ -161,121 +162,3 @@ function describeHit(hit, expected) {
   return { role, name: orNull(nameOf(el, role)), same_as_target: false };
 }
 const textOrNull = (value) => (typeof value === "string" ? value : null);
-
-function pointerEvent(act, type, more) {
-  const [x, y] = act.point ?? pointsOf(act.el)[0];
-  const at = { ...POINTER, clientX: x, clientY: y, screenX: x + screenX, screenY: y + screenY, ...more };
-  return type.startsWith("pointer")
-    ? new PointerEvent(type, { ...at, pointerId: 1, pointerType: "mouse", isPrimary: true })
-    : new MouseEvent(type, at);
-}
-
-function click(act) {
-  const quiet = { bubbles: false, cancelable: false };
-  const over = (type, more) => act.send(type, pointerEvent(act, type, more));
-  over("pointerover");
-  over("pointerenter", quiet);
-  over("mouseover");
-  over("mouseenter", quiet);
-  over("pointermove");
-  over("mousemove");
-  const mouse = over("pointerdown", { buttons: 1, pressure: 0.5 });
-  // A cancelled pointerdown takes the mouse events away, a cancelled mousedown the focus; the click still comes.
-  if (mouse && over("mousedown", { buttons: 1, detail: 1 })) focusFor(act);
-  over("pointerup");
-  if (mouse) over("mouseup", { detail: 1 });
-  act.do("click", () => activate(act.el));
-}
-
-const activate = (el) =>
-  isHTML(el) ? clickElement(el) : dispatch(el, new PointerEvent("click", { ...POINTER, pointerId: -1 }));
-
-// A pointer gives the focus to the nearest element that takes it; a label gives it later, to its control.
-function focusFor(act) {
-  let at = act.el;
-  while (at !== null && !isFocusable(at) && !isEditingHost(at) && labelControl(at) === null) at = parentOf(at);
-  if (at === null || labelControl(at) !== null || isFocused(at)) return;
-  act.do("focus", () => takeFocus(at));
-}
-
-function setValue(act) {
-  const { el, request } = act;
-  if (!isFocused(el)) act.do("focus", () => takeFocus(el));
-  if (isEditingHost(el)) {
-    act.do("beforeinput", () => {
-      getSelection().selectAllChildren(el);
-      execCommand(document, request.value === "" ? "delete" : "insertText", false, request.value);
-    });
-    act.sent.push("input");
-    return;
-  }
-  const edit = { bubbles: true, composed: true, inputType: "insertReplacementText", data: request.value };
-  if (!act.send("beforeinput", new InputEvent("beforeinput", { ...edit, cancelable: true }))) return;
-  act.check("input");
-  setterOf(el)(el, request.value);
-  act.send("input", new InputEvent("input", edit));
-  act.send("change", new Event("change", { bubbles: true }));
-}
-
-const setter = (proto) => bindCall(Object.getOwnPropertyDescriptor(proto, "value").set);
-const setInput = setter(HTMLInputElement.prototype);
-const setArea = setter(HTMLTextAreaElement.prototype);
-const setterOf = (el) => (el instanceof HTMLTextAreaElement ? setArea : setInput);
-
-const KEYS = {
-  Enter: { key: "Enter", code: "Enter", keyCode: 13, which: 13, charCode: 13 },
-  Space: { key: " ", code: "Space", keyCode: 32, which: 32, charCode: 32 },
-};
-
-function press(act) {
-  const name = act.request.key === " " ? "Space" : act.request.key;
-  const { charCode, ...key } = KEYS[name];
-  const { el } = act;
-  if (!isFocused(el)) act.do("focus", () => takeFocus(el));
-  if (!isFocused(el)) act.stop("keydown", ["states.focused"]);
-  const event = (type, more) =>
-    new KeyboardEvent(type, { bubbles: true, cancelable: true, composed: true, view: window, ...key, ...more });
-  let goesOn = act.send("keydown", event("keydown"));
-  if (goesOn && name === "Enter" && pressesLikeClick(el)) act.do("click", () => activate(el));
-  else if (goesOn) {
-    goesOn = act.send("keypress", event("keypress", { charCode, keyCode: charCode }));
-    if (goesOn) typed(act, name);
-  }
-  if (!isConnected(el)) return;
-  const released = act.send("keyup", event("keyup"));
-  if (goesOn && released && name === "Space" && pressedBySpace(el)) act.do("click", () => activate(el));
-}
-
-const pressesLikeClick = (el) =>
-  el instanceof HTMLButtonElement || el instanceof HTMLAnchorElement || el instanceof HTMLAreaElement || isSummary(el) ||
-  (el instanceof HTMLInputElement && BUTTON_INPUTS.has(inputType(el)));
-
-const pressedBySpace = (el) =>
-  el instanceof HTMLButtonElement || isSummary(el) ||
-  (el instanceof HTMLInputElement && (BUTTON_INPUTS.has(inputType(el)) || inputType(el) === "checkbox" || inputType(el) === "radio"));
-
-// What a typed Enter or blank does by default.
-function typed(act, name) {
-  const { el } = act;
-  const writes = el instanceof HTMLTextAreaElement || isEditingHost(el);
-  if (name === "Space") {
-    if (writes || (el instanceof HTMLInputElement && TEXT_LIKE.has(inputType(el)))) insert(act, " ");
-    return;
-  }
-  if (writes) {
-    insert(act, "\n");
-    return;
-  }
-  const form = formOfEnter(el);
-  if (form === null) return;
-  const submitter = defaultSubmitter(form);
-  if (submitter !== null) {
-    if (!matches(submitter, ":disabled")) act.do("click", () => activate(submitter));
-  } else if (submitsWithoutButton(form)) act.do("submit", () => requestSubmit(form));
-}
-
-function insert(act, text) {
-  if (!isReadonly(act.el)) act.do("input", () => execCommand(document, "insertText", false, text));
-}
-
-const SEQUENCES = { click, press, "set-value": setValue };

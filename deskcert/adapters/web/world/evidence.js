@@ -1,6 +1,12 @@
 // E: everything about one element that a decision may rest on, collected in one task; and the comparison of two such looks.
 
-function evidenceOf(el, command, key) {
+// Commands that send events of a pointer: the target must be what a pointer would hit.
+const POINTER_LIKE = new Set(["click", "double-click", "triple-click", "right-click", "hover", "check", "uncheck", "toggle",
+  "expand", "collapse"]);
+
+const evidenceOf = (el, command, key, value) => during(() => collected(el, command, key, value));
+
+function collected(el, command, key, value) {
   const role = roleOf(el);
   const hit = hitTest(el);
   const evidence = {
@@ -10,13 +16,14 @@ function evidenceOf(el, command, key) {
     context: contextOf(el),
     url: documentURL(),
     destination: destinationOf(el),
-    paths: pathsOf(el, command, key),
+    paths: pathsOf(el, command, key, value),
     states: statesOf(el, role),
     actions: actionsOf(el, role),
     box: boxOf(el),
     hit_test: { status: hit.status, occluder_role: hit.occluder_role, occluder_name: hit.occluder_name },
     value: valueOf(el, role),
   };
+  if (command === "select" && htmlTag(el) === "select") evidence.options = optionsAsked(el, value).map((found) => found.length);
   return { evidence, point: hit.at };
 }
 
@@ -24,8 +31,8 @@ function evidenceOf(el, command, key) {
 function comparedOf(evidence, command) {
   const { focused: _focused, ...states } = evidence.states;
   const { node, role, names, context, url, destination, paths, actions } = evidence;
-  const hit = command === "click" ? evidence.hit_test.status : null;
-  return { node, role, names, context, url, destination, paths, actions, states, hit };
+  const hit = POINTER_LIKE.has(command) ? evidence.hit_test.status : null;
+  return { node, role, names, context, url, destination, paths, actions, states, hit, options: evidence.options };
 }
 
 // States with which a control answers the very gesture that is going on: its effect, not another target.
@@ -34,7 +41,7 @@ const OWN_EFFECT = new Set(["expanded", "pressed", "selected", "checked", "indet
 // Names of the parts that differ. `hit` is judged by the caller, who may still scroll.
 function differences(before, now, midway) {
   const found = [];
-  for (const part of ["node", "role", "context", "url", "destination", "paths", "actions"])
+  for (const part of ["node", "role", "context", "url", "destination", "paths", "actions", "options"])
     if (JSON.stringify(before[part]) !== JSON.stringify(now[part])) found.push(part);
   for (const part of ["names", "states"])
     for (const key of new Set([...Object.keys(before[part]), ...Object.keys(now[part])])) {
@@ -44,9 +51,9 @@ function differences(before, now, midway) {
   return found;
 }
 
-function probe(id, command, key) {
+function probe(id, command, key, value) {
   const el = nodeOf(id);
   if (el === null) return { gone: "removed" };
-  const { evidence } = evidenceOf(el, command, key);
+  const { evidence } = evidenceOf(el, command, key, value);
   return { evidence, compared: JSON.stringify(comparedOf(evidence, command)) };
 }

@@ -45,17 +45,11 @@ function formDestination(form, submitter) {
 
 // The first submit button of the form in tree order: what Enter in a field presses (HTML, "implicit submission").
 function defaultSubmitter(form) {
-  const listed = [...formElements(form)].find(isSubmitter) ?? null;
+  for (const control of formElements(form)) if (isSubmitter(control)) return control;
   // `elements` leaves image buttons out.
-  const image = [...allUnder(rootOf(form), "input[type=image]")].find((found) => formOf(found) === form) ?? null;
-  if (listed === null || image === null) return listed ?? image;
-  return comparePosition(listed, image) & Node.DOCUMENT_POSITION_PRECEDING ? image : listed;
+  return [...documentAll("input[type=image]")].find((image) => formOf(image) === form) ?? null;
 }
-const comparePosition = method(Node.prototype, "compareDocumentPosition");
 const documentAll = (selector) => documentQueryAll(document, selector);
-const fragmentQueryAll = method(DocumentFragment.prototype, "querySelectorAll");
-const allUnder = (root, selector) =>
-  nodeType(root) === 9 ? documentAll(selector) : nodeType(root) === 11 ? fragmentQueryAll(root, selector) : queryAll(root, selector);
 
 const NO_ENTER = new Set(["button", "submit", "reset", "image", "file", "hidden"]);
 
@@ -83,9 +77,13 @@ function pathTo(why, el) {
   return { why, role, names: namesOf(el, role), destination: destinationOf(el) };
 }
 
-function pathsOf(el, command, key) {
+const NO_ACTIVATION = new Set(["set-value", "type", "clear", "focus", "scroll", "scroll-to"]);
+
+function pathsOf(el, command, key, value) {
   const paths = labelsOf(el).map((label) => pathTo("label", label));
-  if (command === "set-value") return paths;
+  if (NO_ACTIVATION.has(command)) return paths;
+  // What is chosen is what a person would say was clicked.
+  if (command === "select") return htmlTag(el) === "select" ? [...paths, ...optionsAsked(el, value).flat().map((o) => pathTo("descendant", o))] : paths;
   const pressed = command === "press";
   if (!pressed || key === "Enter" || key === "Space" || key === " ") paths.push(...clickPaths(el, labelsOf(el)));
   if (pressed && key === "Enter") paths.push(...enterPaths(el));
@@ -93,46 +91,33 @@ function pathsOf(el, command, key) {
   return paths;
 }
 
-// A click bubbles: whatever it passes through may react, and a label passes it on to its control, where it bubbles again.
+// A click bubbles: a label passes it to its control, and whatever it passes through may react.
 function clickPaths(el, labels) {
   const paths = [];
   const seen = new Set([el, ...labels]);
   const add = (why, other) => {
-    if (seen.has(other)) return false;
+    if (seen.has(other)) return;
     seen.add(other);
     paths.push(pathTo(why, other));
-    return true;
   };
-  const passedOn = (label) => {
-    const control = labelControl(label);
-    if (control === null || !add("label_control", control)) return;
-    for (const other of labelsOf(control)) add("label", other);
-    upwards(control);
-  };
-  const upwards = (from) => {
-    for (const at of ancestorsOf(from)) {
-      const tag = tagOf(at);
-      if (tag === "body" || tag === "html") break;
-      if (!activates(at, roleOf(at))) continue;
-      add("ancestor", at);
-      passedOn(at);
-    }
-  };
-  passedOn(el);
-  upwards(el);
+  const own = labelControl(el);
+  if (own !== null) add("label_control", own);
+  for (const at of ancestorsOf(el)) {
+    const tag = tagOf(at);
+    if (tag === "body" || tag === "html") break;
+    if (!activates(at, roleOf(at))) continue;
+    add("ancestor", at);
+    const control = labelControl(at);
+    if (control !== null) add("label_control", control);
+  }
   return paths;
 }
 
-// The click on the default button bubbles too, and its labels name it.
 function enterPaths(el) {
   const form = formOfEnter(el);
   if (form === null) return [];
   const submitter = defaultSubmitter(form);
-  if (submitter !== null) {
-    const labels = labelsOf(submitter);
-    const around = [...labels.map((label) => pathTo("label", label)), ...clickPaths(submitter, labels)];
-    return [pathTo("default_submitter", submitter), ...around.map((path) => ({ ...path, why: "default_submitter" }))];
-  }
+  if (submitter !== null) return [pathTo("default_submitter", submitter)];
   if (!submitsWithoutButton(form)) return [];
   return [{ why: "default_submitter", role: "form", names: namesOf(form, "form"), destination: formDestination(form, null) }];
 }

@@ -137,14 +137,33 @@ const isPopoverOpen = (el) => {
   return host !== null && matches(host, ":popover-open");
 };
 
-// Commands that make sense on the element; whether it is visible or enabled now is another question.
+// Capabilities that make sense on the element; whether it is visible or enabled now is another question.
 function actionsOf(el, role) {
   const actions = [];
-  const fileChooser = htmlTag(el) === "input" && inputType(el) === "file";
-  if (!fileChooser && !isNativeOption(el)) actions.push("click");
-  if (isField(el)) actions.push("set-value");
+  const tag = htmlTag(el);
+  const fileChooser = tag === "input" && inputType(el) === "file";
+  if (!fileChooser && tag !== "option") actions.push("click");
+  if (isField(el)) {
+    actions.push("set-value");
+    if (tag !== "input" || TYPED.has(inputType(el))) actions.push("type");
+  }
+  if (tag === "select") actions.push("select");
+  if (role === "radio" || role === "menuitemradio") actions.push("check");
+  else if (CHECKABLE.has(role) || hasAttr(el, "aria-pressed")) actions.push("toggle");
+  if (expandedOf(el) !== null) actions.push("expand");
   if (isFocusable(el) || isEditingHost(el)) actions.push("press");
   return actions;
+}
+
+const TYPED = new Set(["email", "search", "tel", "text", "url", "password", "number"]);
+
+// The capability that a command needs, where it is not called the same; `null`: every element that is there.
+const CAPABILITY = { "double-click": ["click"], "triple-click": ["click"], "right-click": ["click"], hover: null, scroll: null,
+  "scroll-to": null, focus: ["press"], clear: ["set-value"], check: ["toggle", "check"], uncheck: ["toggle"], collapse: ["expand"] };
+
+function offers(el, role, command) {
+  const needed = CAPABILITY[command] === undefined ? [command] : CAPABILITY[command];
+  return needed === null || actionsOf(el, role).some((action) => needed.includes(action));
 }
 
 // A field's value. A secure one is withheld here, before it leaves the page.

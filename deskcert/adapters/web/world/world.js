@@ -7,7 +7,7 @@ const parsed = new Promise((resolve) => {
 listen();
 globalThis.deskcert = Object.freeze({
   walk: (options) => JSON.stringify(walk(JSON.parse(options))),
-  probe: (id, command, key) => JSON.stringify(probe(id, command, key)),
+  probe: (id, command, key, value) => JSON.stringify(probe(id, command, key, value)),
   perform: (id, request) => JSON.stringify(perform(id, JSON.parse(request))),
   node: (id) => nodeOf(id),
   ready: () => parsed,
