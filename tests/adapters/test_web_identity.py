@@ -11,6 +11,7 @@ from web_pages import CLICK, Witness, act, find, look, nowhere, script, show
 from deskcert.adapters.base import DispatchEnd, Gone, Handle, Live, ObserveOptions
 from deskcert.adapters.web.adapter import WebAdapter
 from deskcert.contract.evidence import Known
+from deskcert.guard.identity import Same, compare
 
 pytestmark = [pytest.mark.web, pytest.mark.asyncio(loop_scope="module")]
 
@@ -187,3 +188,22 @@ async def test_a_virtual_list_is_marked(adapter: WebAdapter, witness: Witness) -
     )
     grid = next(n for n in seen.nodes if n["role"] == "grid")
     assert (grid["size"], grid["truncated"], seen.complete) == (1000, True, False)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<table><tr onclick=1><td>Order 1001<td>12.00</table>",
+        "<ul><li onclick=1>Order 1001</ul>",
+        "<table><tr><td onclick=1>Order 1001</table>",
+        "<label onclick=1>Order 1001</label>",
+        "<ul><li style='cursor:pointer' title=Tip>Order 1001 <b>open</b></ul>",
+    ],
+)
+async def test_a_row_or_list_item_that_can_be_clicked_is_itself_when_nothing_changed(
+    adapter: WebAdapter, witness: Witness, page: str
+) -> None:
+    seen = await show(adapter, witness, page)
+    (node,) = [n for n in seen.nodes if n.get("interactive")]
+    handle = Handle(seen.window.document, node["node"])
+    assert compare(node, handle, await look(adapter, handle)) == Same()

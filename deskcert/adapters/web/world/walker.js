@@ -105,7 +105,8 @@ class Walk {
     const row = new Row(place.depth, idOf(el), this.shared.role.index(role, role));
     this.rows.push(row.values);
     const byContent = NAMED_BY_CONTENT.has(role) && (interactive || !FOLDED.has(role)) && role !== "row";
-    if (byContent || !(FOLDED.has(role) || role === "row")) row.text(HAS.name, nameOf(el, role, is.boxed ? false : undefined));
+    // What can be acted on has the name by which the act will know it again.
+    if (interactive || byContent || !(FOLDED.has(role) || role === "row")) row.text(HAS.name, nameOf(el, role, is.boxed ? false : undefined));
     else row.text(HAS.name, clean(attr(el, "aria-label") || ""));
     const id = attr(el, "id");
     if (id) row.add(HAS.native_id, { kind: "id", value: id });
@@ -126,7 +127,8 @@ class Walk {
     else this.children(el, inner, domDepth);
     this.flush(inner);
     const size = this.knownSize(el, role, inner.count);
-    if (!(FOLDED.has(role) && inner.count === 1 && this.fold(row, start)) && inner.count) row.add(HAS.children_count, inner.count);
+    const folds = FOLDED.has(role) && !is.interactive && inner.count === 1;
+    if (!(folds && this.fold(row, start)) && inner.count) row.add(HAS.children_count, inner.count);
     if (size !== null) row.add(HAS.size, size.known);
     if (inner.cut || size?.cut) row.add(HAS.truncated, true);
   }
