@@ -131,13 +131,13 @@ def subject_of(
     target = Surface("target", evidence.role, evidence.names)
     paths = [(p, Surface(p.why, p.role, p.names)) for p in evidence.paths]
     group = (target, *(s for p, s in paths if p.why not in _ALONE))
-    alone = tuple((s,) for p, s in paths if p.why in _ALONE)
+    alone = tuple(tuple(s for p, s in paths if p.why == why) for why in sorted(_ALONE))
     own = ("target", evidence.destination if _activates(action, evidence) else ABSENT)
     return Subject(
         command=action.command,
         actions=_words(action, evidence),
         key=key_of(action.key) if action.key is not None else None,
-        groups=(group, *alone),
+        groups=(group, *(g for g in alone if g)),
         destinations=(own, *((p.why, p.destination) for p, _ in paths)),
         urls=tuple(dict.fromkeys(u for u in (evidence.url, window.url if window else None) if u)),
         windows=(window.title, window.url) if window else (evidence.url,),

@@ -17,6 +17,7 @@ _ORDER: Final = (
     "ids",
     "roles",
     "names",
+    "texts",
     "states",
     "context",
     "paths",

@@ -45,11 +45,17 @@ function formDestination(form, submitter) {
 
 // The first submit button of the form in tree order: what Enter in a field presses (HTML, "implicit submission").
 function defaultSubmitter(form) {
-  for (const control of formElements(form)) if (isSubmitter(control)) return control;
+  const listed = [...formElements(form)].find(isSubmitter) ?? null;
   // `elements` leaves image buttons out.
-  return [...documentAll("input[type=image]")].find((image) => formOf(image) === form) ?? null;
+  const image = [...allUnder(rootOf(form), "input[type=image]")].find((found) => formOf(found) === form) ?? null;
+  if (listed === null || image === null) return listed ?? image;
+  return comparePosition(listed, image) & Node.DOCUMENT_POSITION_PRECEDING ? image : listed;
 }
+const comparePosition = method(Node.prototype, "compareDocumentPosition");
 const documentAll = (selector) => documentQueryAll(document, selector);
+const fragmentQueryAll = method(DocumentFragment.prototype, "querySelectorAll");
+const allUnder = (root, selector) =>
+  nodeType(root) === 9 ? documentAll(selector) : nodeType(root) === 11 ? fragmentQueryAll(root, selector) : queryAll(root, selector);
 
 const NO_ENTER = new Set(["button", "submit", "reset", "image", "file", "hidden"]);
 
@@ -91,33 +97,46 @@ function pathsOf(el, command, key, value) {
   return paths;
 }
 
-// A click bubbles: a label passes it to its control, and whatever it passes through may react.
+// A click bubbles: whatever it passes through may react, and a label passes it on to its control, where it bubbles again.
 function clickPaths(el, labels) {
   const paths = [];
   const seen = new Set([el, ...labels]);
   const add = (why, other) => {
-    if (seen.has(other)) return;
+    if (seen.has(other)) return false;
     seen.add(other);
     paths.push(pathTo(why, other));
+    return true;
   };
-  const own = labelControl(el);
-  if (own !== null) add("label_control", own);
-  for (const at of ancestorsOf(el)) {
-    const tag = tagOf(at);
-    if (tag === "body" || tag === "html") break;
-    if (!activates(at, roleOf(at))) continue;
-    add("ancestor", at);
-    const control = labelControl(at);
-    if (control !== null) add("label_control", control);
-  }
+  const passedOn = (label) => {
+    const control = labelControl(label);
+    if (control === null || !add("label_control", control)) return;
+    for (const other of labelsOf(control)) add("label", other);
+    upwards(control);
+  };
+  const upwards = (from) => {
+    for (const at of ancestorsOf(from)) {
+      const tag = tagOf(at);
+      if (tag === "body" || tag === "html") break;
+      if (!activates(at, roleOf(at))) continue;
+      add("ancestor", at);
+      passedOn(at);
+    }
+  };
+  passedOn(el);
+  upwards(el);
   return paths;
 }
 
+// The click on the default button bubbles too, and its labels name it.
 function enterPaths(el) {
   const form = formOfEnter(el);
   if (form === null) return [];
   const submitter = defaultSubmitter(form);
-  if (submitter !== null) return [pathTo("default_submitter", submitter)];
+  if (submitter !== null) {
+    const labels = labelsOf(submitter);
+    const around = [...labels.map((label) => pathTo("label", label)), ...clickPaths(submitter, labels)];
+    return [pathTo("default_submitter", submitter), ...around.map((path) => ({ ...path, why: "default_submitter" }))];
+  }
   if (!submitsWithoutButton(form)) return [];
   return [{ why: "default_submitter", role: "form", names: namesOf(form, "form"), destination: formDestination(form, null) }];
 }
