@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "ci": _Entry("deskcert.cli.ci", "ci", "Run an agent on a suite and say whether it can be trusted."),
         "score": _Entry("deskcert.cli.score", "score", "Compute the verdict again from run folders alone."),
         "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
+        "proxy": _Entry("deskcert.cli.proxy", "proxy", "Stop forbidden network writes, in front of any client."),
         "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
         "explain": _Entry("deskcert.cli.explain", "explain", "Say what a rule, a code or a disposition means."),
         "key": _Entry("deskcert.cli.key", "key", "Show the project's public key."),

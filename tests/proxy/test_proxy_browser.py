@@ -56,7 +56,8 @@ WAYS: dict[str, tuple[str, str]] = {
     ),
     "link ping": (
         "write",
-        """u => { const a = document.createElement('a'); a.href = '#x'; a.ping = u; document.body.append(a); a.click() }""",
+        """u => { const a = document.createElement('a'); a.href = '#x'; a.ping = u;
+        document.body.append(a); a.click() }""",
     ),
     "worker": ("write", "u => new Promise(d => { const w = new Worker('/w.js'); w.onmessage = d; w.postMessage(u) })"),
     "shared worker": (
@@ -238,7 +239,8 @@ async def test_redirect_of_a_write_to_a_forbidden_place_is_stopped(line: Line, p
 
 async def test_webrtc_and_webtransport_find_no_route(page: Any) -> None:
     candidates = await page.evaluate(
-        """async () => { const p = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:3478'}]}); const found = [];
+        """async () => { const found = [];
+        const p = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:3478'}]});
         p.onicecandidate = e => e.candidate && e.candidate.candidate && found.push(e.candidate.candidate);
         p.createDataChannel('x'); await p.setLocalDescription(await p.createOffer());
         await new Promise(d => { p.onicegatheringstatechange = () => p.iceGatheringState == 'complete' && d();
@@ -246,7 +248,8 @@ async def test_webrtc_and_webtransport_find_no_route(page: Any) -> None:
     )
     assert candidates == []
     outcome = await page.evaluate(
-        """async () => { if (!self.WebTransport) return 'none'; try { const t = new WebTransport('https://127.0.0.1:4433/x');
+        """async () => { if (!self.WebTransport) return 'none'; try {
+        const t = new WebTransport('https://127.0.0.1:4433/x');
         await Promise.race([t.ready, new Promise((_, r) => setTimeout(() => r(new Error('no answer')), 3000))]);
         return 'open' } catch (e) { return 'refused' } }"""
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -47,8 +48,10 @@ class WebBrowser:
         browser.on("disconnected", lambda _: self._died())
 
     @classmethod
-    async def launch(cls, path: Path | None = None, *, budget_ms: int = 30_000) -> WebBrowser:
-        """Raises `HarnessError`. As root Chromium's own sandbox cannot work: it is off, and `sandbox` says so."""
+    async def launch(
+        cls, path: Path | None = None, *, budget_ms: int = 30_000, arguments: Sequence[str] = ()
+    ) -> WebBrowser:
+        """`arguments`: further ones for the browser. Raises `HarnessError`. As root Chromium's own sandbox cannot work: it is off, and `sandbox` says so."""
         path = find_browser() if path is None else path
         try:
             from playwright.async_api import Error, async_playwright
@@ -59,7 +62,7 @@ class WebBrowser:
         try:
             browser = await playwright.chromium.launch(
                 executable_path=path,
-                args=[*ARGS, *([] if sandbox else ["--no-sandbox"])],
+                args=[*ARGS, *arguments, *([] if sandbox else ["--no-sandbox"])],
                 chromium_sandbox=sandbox,
                 timeout=budget_ms,
                 # The runner seals its ledgers first; it ends the browser itself.
@@ -94,14 +97,16 @@ class WebBrowser:
                 self._died()
         return self.lost
 
-    async def open(self) -> WebAdapter:
-        """A fresh context with one empty page, guarded. Raises `HarnessError` or `AdapterError`."""
+    async def open(self, *, proxy: str | None = None) -> WebAdapter:
+        """A fresh context with one empty page, guarded; all its requests go through `proxy`, a URL. Raises `HarnessError` or `AdapterError`."""
         if self.lost is not None:
             raise HarnessError(self.lost)
         alive = Liveness()
         self._alive.append(alive)
         try:
-            context = await self._browser.new_context(viewport=_VIEWPORT)
+            context = await self._browser.new_context(
+                viewport=_VIEWPORT, proxy=None if proxy is None else {"server": proxy}
+            )
             page = await context.new_page()
             session = await context.new_cdp_session(page)
         except Exception as error:

@@ -1,0 +1,82 @@
+"""The proxy without a runner: a policy, a ledger of its own, and any client in front of it.
+
+Its ledger says `custody: shared` and has no plan: it can be verified and read, and is never part of a certificate.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from deskcert_ledger import ProjectKey, RunLedger, Sealed, SystemClock, default_key_path
+from deskcert_ledger.keys import project_of
+from deskcert_proxy.addon import SecondLine
+from deskcert_proxy.rules import compile_network
+from deskcert_proxy.scribe import Scribe
+from deskcert_proxy.tape import Tape
+from deskcert_schema.errors import LedgerUnavailable
+from deskcert_schema.validate import digest, load_config
+
+__all__ = ["Alone", "open_alone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    addon: SecondLine
+    ledger: RunLedger
+
+    def finish(self, reason: str) -> Sealed | None:
+        """`run.end` and the seal; None when the ledger can no longer be written. Call it after the proxy has ended."""
+        told = {"outcome": "finished", "reason": reason, "effects_log": "disabled", "harness_ok": True}
+        try:
+            self.ledger.append("run.end", told)
+            return self.ledger.seal()
+        except LedgerUnavailable:
+            return None
+
+
+def open_alone(policy_file: Path, folder: Path, *, base: Path, tape: Path | None = None) -> Alone:
+    """Raises `ConfigError` for the policy, `UsageError` for the folder, `LedgerUnavailable`."""
+    loaded = load_config(policy_file, "policy")
+    policy: dict[str, Any] = loaded.value
+    compiled = compile_network(policy)
+    run = f"proxy-{secrets.token_hex(3)}"
+    start = {
+        "run": run,
+        "agent": {"name": "unknown", "command_digest": "", "transport": "none", "deterministic": False},
+        "versions": {
+            "deskcert": version("deskcert"),
+            "python": platform.python_version(),
+            "mitmproxy": version("mitmproxy"),
+        },
+        "isolation": "none",
+        "proxy": "alone",
+        "custody": "shared",
+        "policy": {"digest": digest_of(policy), "content": policy},
+        "schema": {"digest": digest()},
+        "instruction": "none: a proxy in front of any client",
+    }
+    ledger = RunLedger.create(
+        folder,
+        origin=f"deskcert/{project_of(base)}/{run}",
+        start=start,
+        project_key=ProjectKey.load_or_create(default_key_path(base)),
+        clock=SystemClock(),
+        rng=os.urandom,
+    )
+    scribe = Scribe(ledger, rng=os.urandom)
+    kept = Tape(tape) if tape is not None else None
+    return Alone(SecondLine(compiled, scribe, secret=secrets.token_bytes(32), tape=kept), ledger)
+
+
+def digest_of(document: Any) -> str:
+    import json
+    from hashlib import sha256
+
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
