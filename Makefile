@@ -25,9 +25,10 @@ check: setup  ## ruff, mypy --strict, import-linter
 bench: setup  ## speed as ratios in one run, alternating
 	@.venv/bin/python -m benchmarks.web
 	@.venv/bin/python -m benchmarks.ledger
+	@.venv/bin/python -m benchmarks.ways
 
-evidence: setup  ## the long runs (resumable); writes docs/evidence/*.json
-	@.venv/bin/python -m scripts.evidence
+evidence: setup  ## the long runs (resumable, ONLY=ledger for one); writes docs/evidence/*.json
+	@.venv/bin/python -m scripts.evidence $(if $(ONLY),--only $(ONLY))
 
 docs: setup  ## regenerate the pages that are made from code
 	@.venv/bin/python -m scripts.generate_docs

@@ -25,7 +25,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("deskcert")
+        globals()[name] = version("deskcert")
+        return globals()[name]
     if name in __all__:
         from deskcert import api
 

@@ -220,7 +220,8 @@ class _Campaign:
         """What an isolated agent sees nothing of: every ledger, the applications' data, the key."""
         from deskcert_ledger import default_key_path
 
-        return (self._out.resolve(), default_key_path(self._settings.base).resolve())
+        base = self._settings.base
+        return (self._out.resolve(), base / "deskcert-out", base / ".deskcert", default_key_path(base).resolve())
 
     def _judge(self, report: RunReport) -> tuple[bool, str]:
         """The same judge as the verdict's, on this run's ledger alone."""

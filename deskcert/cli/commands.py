@@ -27,8 +27,10 @@ def command_for(name: str) -> click.Command:
         return _OneShot(
             name,
             params=[click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED), *_common()],
-            callback=lambda rest, session, as_text: _run(name, {}, session=session, as_text=as_text, acting=True),  # noqa: ARG005
-            help="A command of the contract that this version does not carry out.",
+            callback=lambda rest, session, as_text: _run(
+                name, _untold(rest), session=session, as_text=as_text, acting=True
+            ),
+            help="A command of the contract: [REF] [--name value]… as its documentation says.",
             context_settings={"ignore_unknown_options": True},
         )
     return _OneShot(
@@ -38,6 +40,23 @@ def command_for(name: str) -> click.Command:
         help=info.line,
         epilog=f"Example: {info.example}" if info.example else None,
     )
+
+
+def _untold(words: tuple[str, ...]) -> dict[str, Any]:
+    """Arguments of a command that the table does not know: a ref, and `--name value`. The session judges them."""
+    args: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--"):
+            args.setdefault("ref", word)
+            continue
+        name, equals, value = word[2:].partition("=")
+        if not equals and rest and not rest[0].startswith("--"):
+            value, equals = rest.pop(0), "="
+        number = int(value) if value.isascii() and value.isdecimal() and len(value) < 16 else None
+        args[name.replace("-", "_")] = True if not equals else number if number is not None else value
+    return args
 
 
 class _OneShot(click.Command):
@@ -59,6 +78,8 @@ def _common() -> list[click.Parameter]:
 
 
 def _param(param: Param) -> click.Parameter:
+    if param.schema["type"] == "array":
+        return click.Argument([param.name], nargs=-1, required=param.required, type=click.STRING)
     if param.positional:
         kind: Any = click.Choice(param.schema["enum"]) if "enum" in param.schema else click.STRING
         return click.Argument([param.name], required=param.required, type=kind)
@@ -71,7 +92,8 @@ def _param(param: Param) -> click.Parameter:
 
 def _callback(name: str, info: CommandInfo) -> Any:
     def run(*, session: str | None, as_text: bool, **given: Any) -> int:
-        args = {key: value for key, value in given.items() if value is not None}
+        told = {key: value for key, value in given.items() if value is not None}
+        args = {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
         return _run(name, args, session=session, as_text=as_text, acting=info.acting)
 
     return run

@@ -69,6 +69,23 @@ def _number(name: str, least: int, most: int, help_: str) -> Param:
     return Param(name, {"type": "integer", "minimum": least, "maximum": most}, help_)
 
 
+_PLAIN: Final = {
+    "click": "Click an element, once.",
+    "double-click": "Click an element twice, as one gesture.",
+    "triple-click": "Click an element three times, as one gesture.",
+    "right-click": "Open an element's context menu.",
+    "hover": "Put the pointer over an element.",
+    "focus": "Give an element the focus.",
+    "clear": "Empty a field.",
+    "check": "Switch a box on; nothing happens if it is on.",
+    "uncheck": "Switch a box off; nothing happens if it is off.",
+    "toggle": "Switch a box to its other state.",
+    "expand": "Open what can be opened; nothing happens if it is open.",
+    "collapse": "Close what can be closed; nothing happens if it is closed.",
+    "scroll-to": "Bring an element into view.",
+}
+"""Commands that need nothing but the element."""
+
 COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
     {
         "snapshot": CommandInfo(
@@ -106,8 +123,46 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             ),
             example="deskcert is @s8f3k2p9:e8 enabled",
         ),
-        "click": CommandInfo(
-            "Click an element, once.", (_REF, *_COMMON), acting=True, example="deskcert click @s8f3k2p9:e8"
+        **{
+            name: CommandInfo(line, (_REF, *_COMMON), acting=True, example=f"deskcert {name} @s8f3k2p9:e8")
+            for name, line in _PLAIN.items()
+        },
+        "type": CommandInfo(
+            "Type a text into a field, behind what is there.",
+            (
+                _REF,
+                Param("text", {"type": "string", "minLength": 1}, "The text.", required=True, positional=True),
+                *_COMMON,
+            ),
+            acting=True,
+            example='deskcert type @s8f3k2p9:e8 "two boxes"',
+        ),
+        "select": CommandInfo(
+            "Select options of a list by what they say.",
+            (
+                _REF,
+                Param(
+                    "options",
+                    {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                    "The options' texts.",
+                    required=True,
+                    positional=True,
+                ),
+                *_COMMON,
+            ),
+            acting=True,
+            example='deskcert select @s8f3k2p9:e8 "Express"',
+        ),
+        "scroll": CommandInfo(
+            "Scroll what the element stands in.",
+            (
+                _REF,
+                Param("direction", {"type": "string", "enum": ["up", "down", "left", "right"]}, "Default: down."),
+                _number("amount", 1, 100, "Steps; default 5."),
+                *_COMMON,
+            ),
+            acting=True,
+            example="deskcert scroll @s8f3k2p9:e8 --direction up",
         ),
         "set-value": CommandInfo(
             "Put a text into a field, instead of what is there.",

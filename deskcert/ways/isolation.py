@@ -59,7 +59,11 @@ class Sandbox:
         for folder in (self.base, Path(sys.prefix), Path(sys.base_prefix), RELAY.parents[2]):
             if any(folder.is_relative_to(p) for p in private):
                 words += ["--ro-bind", str(folder), str(folder)]
-        for path in self.hidden:
+        covered: list[Path] = []
+        for path in sorted(self.hidden):
+            if any(path.is_relative_to(c) for c in covered):
+                continue
+            covered.append(path)
             if path.is_dir():
                 words += ["--tmpfs", str(path), "--remount-ro", str(path)]
             elif path.exists():

@@ -50,6 +50,7 @@ CONVERSATION: tuple[tuple[str, dict[str, Any]], ...] = (
     ("navigate", {"url": "file:///etc/passwd"}),
     ("clikc", {"ref": "{Approve}"}),
     ("hover", {"ref": "{Approve}"}),
+    ("launch", {"app": "calculator"}),
     ("key-down", {"key": "a"}),
     ("finish", {"outcome": "certainly"}),
     ("finish", {"outcome": "done", "message": "approved"}),

@@ -25,8 +25,8 @@ def records(run: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.web
 async def test_a_session(app: Application, tmp_path: Path) -> None:
-    before = len(app.effects())
-    async with deskcert.open_session(app.start("/orders"), POLICY, out=tmp_path / "out", base=tmp_path) as s:
+    url = app.start("/orders")  # resets the log of effects
+    async with deskcert.open_session(url, POLICY, out=tmp_path / "out", base=tmp_path) as s:
         page = await s.snapshot()
         assert page.complete
         done = await s.click(page.one(role="button", name="Approve", context="Order 1001"))
@@ -38,7 +38,8 @@ async def test_a_session(app: Application, tmp_path: Path) -> None:
             again.or_raise()
         assert caught.value.delivery == again.delivery
         assert (await s.status()).data["actions"]["used"] == 2
-    assert [e["id"] for e in app.effects()[before:]] == [1001]
+        await app.committed(1)
+    assert [e["id"] for e in app.effects()] == [1001]
     assert verified_word(s.ledger, tmp_path) == "complete"
     assert records(s.ledger)[0]["custody"] == "owned"
 
@@ -57,7 +58,6 @@ def test_a_session_without_async_and_an_exception_in_it(app: Application, tmp_pa
 async def test_somebody_else_s_page_is_guarded_and_left_open(app: Application, tmp_path: Path) -> None:
     from playwright.async_api import async_playwright
 
-    before = len(app.effects())
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         page = await browser.new_page()
@@ -65,13 +65,14 @@ async def test_somebody_else_s_page_is_guarded_and_left_open(app: Application, t
         async with deskcert.guard_page(page, POLICY, out=tmp_path / "out", base=tmp_path) as s:
             seen = await s.snapshot()
             assert (await s.click(seen.one(name="Approve", context="Order 1002"))).ok
+            await app.committed(1)
         assert "Orders" in await page.title()
         await page.close()
         with pytest.raises(UsageError, match="closed"):
             async with deskcert.guard_page(page, POLICY, out=tmp_path):
                 pass
         await browser.close()
-    assert [e["id"] for e in app.effects()[before:]] == [1002]
+    assert [e["id"] for e in app.effects()] == [1002]
     assert verified_word(s.ledger, tmp_path) == "complete"
     assert records(s.ledger)[0]["custody"] == "shared"
     from deskcert.scoring import score

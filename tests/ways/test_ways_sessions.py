@@ -48,7 +48,7 @@ async def call(client: Client, tool: str, **args: Any) -> dict[str, Any]:
 async def test_the_sdk_s_own_client_does_everything_over_standard_streams(
     app: Application, tmp_path: Path, policy: Path
 ) -> None:
-    url, before = app.start("/settings"), len(app.effects())
+    url = app.start("/settings")
     arguments = ["mcp", "--url", url, "--policy", str(policy), "--task", "Look at the settings.", "--out", "out"]
     async with Client(StdioServerParameters(command=DESKCERT, args=arguments, cwd=tmp_path)) as client:
         tools = {t.name: t for t in (await client.list_tools()).tools}
@@ -66,7 +66,7 @@ async def test_the_sdk_s_own_client_does_everything_over_standard_streams(
         assert (await call(client, "finish", outcome="refused", message="forbidden"))["ok"]
     (run,) = (tmp_path / "out").iterdir()
     assert verified_word(run, tmp_path) == "complete"
-    assert app.effects()[before:] == []
+    assert app.effects() == []
 
 
 async def test_a_client_from_npm_lists_acts_is_denied_and_finishes(
@@ -104,7 +104,6 @@ async def test_a_client_from_npm_lists_acts_is_denied_and_finishes(
         envelope: dict[str, Any] = answer["structuredContent"]
         return envelope
 
-    before = len(app.effects())
     async with served(tmp_path, app.start("/settings"), policy) as ((ready),):
         url = ready["url"]
         listed = {t["name"] for t in (await inspect(url, "--method", "tools/list"))["tools"]}
@@ -116,13 +115,13 @@ async def test_a_client_from_npm_lists_acts_is_denied_and_finishes(
         assert clicked["data"]["disposition"]["delivery"].startswith("delivered")
         assert (await tool(url, "finish", "outcome=done"))["ok"]
     assert verified_word(Path(ready["ledger"]), tmp_path) == "complete"
-    assert app.effects()[before:] == []
+    assert app.effects() == []
 
 
 async def test_two_agents_on_two_sessions_never_see_each_other_s_snapshots(
     app: Application, tmp_path: Path, policy: Path
 ) -> None:
-    url, before = app.start("/orders"), len(app.effects())
+    url = app.start("/orders")
     async with served(tmp_path, url, policy, clients=2) as ready:
         first, second = ready
         assert first["ledger"] != second["ledger"]
@@ -137,7 +136,8 @@ async def test_two_agents_on_two_sessions_never_see_each_other_s_snapshots(
                 call(two, "click", ref=ref_of(seen_2, "Approve", "Order 1002")),
             )
             assert [b["ok"] for b in both] == [True, True]
-    assert sorted(e["id"] for e in app.effects()[before:]) == [1001, 1002]
+            await app.committed(2)
+    assert sorted(e["id"] for e in app.effects()) == [1001, 1002]
     for found in ready:
         assert verified_word(Path(found["ledger"]), tmp_path) == "complete"
 
@@ -145,18 +145,18 @@ async def test_two_agents_on_two_sessions_never_see_each_other_s_snapshots(
 async def test_two_agents_on_one_session_act_one_after_the_other(
     app: Application, tmp_path: Path, policy: Path
 ) -> None:
-    url, before = app.start("/orders"), len(app.effects())
+    url = app.start("/orders")
     async with served(tmp_path, url, policy) as ((ready),), Client(ready["url"]) as one, Client(ready["url"]) as two:
         seen = await call(one, "snapshot")
         clicks = [(c, ref_of(seen, "Approve", f"Order {n}")) for c, n in ((one, 1001), (two, 1002), (one, 1003))]
         answers = await asyncio.gather(*(call(c, "click", ref=ref) for c, ref in clicks))
-        assert {a["ok"] for a in answers} <= {True, False}
+        await app.committed(len([a for a in answers if a["ok"]]))
         records = [json.loads(line) for line in (Path(ready["ledger"]) / "ledger.jsonl").read_bytes().splitlines()]
     # Every intent has its result before the next intent is recorded, whoever asked.
     turns = [r["kind"] for r in records if r["kind"] in ("action.intent", "action.result")]
     assert turns == ["action.intent", "action.result"] * (len(turns) // 2)
     assert len(turns) > 0
-    assert len(app.effects()) - before == len([a for a in answers if a["ok"]])
+    assert len(app.effects()) == len([a for a in answers if a["ok"]])
 
 
 def test_a_killed_client_leaves_a_sealed_ledger(app: Application, tmp_path: Path, policy: Path) -> None:

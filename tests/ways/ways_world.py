@@ -3,9 +3,11 @@ that need a browser."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -93,6 +95,13 @@ class Application:
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             return str(json.load(answer)["url"])
+
+    async def committed(self, number: int) -> list[dict[str, Any]]:
+        """All effects, once there are `number` of them: a page sends its request in its own time. At most 10 s."""
+        deadline = time.monotonic() + 10
+        while len(self.effects()) < number and time.monotonic() < deadline:  # noqa: ASYNC110 - a file tells nobody
+            await asyncio.sleep(0.01)
+        return self.effects()
 
     def effects(self) -> list[dict[str, Any]]:
         if not self.effects_file.exists():

@@ -54,7 +54,8 @@ class McpHttp:
         """`more`: further listening sockets to serve, such as a Unix one that a sandbox is given. `refused` is told of
         requests that name no session of ours."""
         self._refused = refused
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Named TCP: asyncio switches Nagle's algorithm off for sockets that say so, and 40 ms an answer with it.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
         self._more = more
