@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from deskcert.contract.evidence import Evidence, Hit
 
@@ -19,11 +19,14 @@ __all__ = [
     "Dialog",
     "Dispatch",
     "DispatchEnd",
+    "Entry",
     "Gone",
     "Handle",
     "Live",
     "Navigation",
     "ObserveOptions",
+    "PageAction",
+    "PageAdapter",
     "PointHook",
     "Probed",
     "RawNode",
@@ -131,6 +134,8 @@ class Dialog:
     type: str
     """`alert | confirm | prompt | beforeunload`"""
     text: str
+    opened_by: int | None = None
+    """Number of the action whose dispatch was under way when it opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,26 @@ class Navigation:
     status: int | None = None
     error: str | None = None
     dialog: Dialog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageAction:
+    """A command on the page rather than on an element of it: back, forward, reload, dialog-accept, dialog-dismiss."""
+
+    command: str
+    url: str
+    """Where it leads; for a dialog the page that it stands on."""
+    dialog: Dialog | None = None
+    text: str | None = None
+    """For the field of a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document of this window's history. `method` is that of the request it came by, where it is known."""
+
+    url: str
+    method: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,3 +233,16 @@ class Adapter(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class PageAdapter(Protocol):
+    """What an adapter of pages can do beyond `Adapter`."""
+
+    async def entry(self, command: str) -> Entry | None:
+        """Where back, forward or reload would lead; None where there is no such document."""
+        ...
+
+    async def page(self, action: PageAction, *, number: int, budget_ms: int, at: PointHook) -> Navigation:
+        """Once, like `Adapter.navigate`."""
+        ...

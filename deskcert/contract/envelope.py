@@ -53,6 +53,8 @@ ACTING: Final = frozenset(
         Command.BACK,
         Command.FORWARD,
         Command.RELOAD,
+        Command.DIALOG_ACCEPT,
+        Command.DIALOG_DISMISS,
     }
 )
 """Commands whose success is an acting result, with a disposition."""

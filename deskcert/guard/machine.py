@@ -6,7 +6,17 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from deskcert.adapters.base import Action, Dispatch, DispatchEnd, Handle, Navigation, Probed, RequestSeen, Unreadable
+from deskcert.adapters.base import (
+    Action,
+    Dispatch,
+    DispatchEnd,
+    Handle,
+    Navigation,
+    PageAction,
+    Probed,
+    RequestSeen,
+    Unreadable,
+)
 from deskcert.contract.evidence import Evidence
 from deskcert.guard.steps import (
     Announce,
@@ -95,9 +105,9 @@ class Machine:
         self.now = answer.now_us
         return answer.dispatch
 
-    def go_to(self, url: str, *, seq: int, budget_ms: int) -> Steps[Navigation]:
+    def go_to(self, url: str, *, seq: int, budget_ms: int, action: PageAction | None = None) -> Steps[Navigation]:
         try:
-            answer = yield Navigate(url, seq, budget_ms)
+            answer = yield Navigate(url, seq, budget_ms, action)
         except AdapterError as exc:
             return Navigation(_known_from(exc)[0], error=str(exc))
         assert isinstance(answer, Navigated)

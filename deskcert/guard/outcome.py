@@ -54,7 +54,8 @@ class ActRequest:
 
 @dataclass(frozen=True, slots=True)
 class NavigateRequest:
-    """The page command `navigate`. `window` is the window as it is now."""
+    """A page command. `window` is the window as it is now, `url` where the command leads (for a dialog, where it
+    stands)."""
 
     action_no: int
     url: str
@@ -67,6 +68,16 @@ class NavigateRequest:
     timeout_ms: int = 10_000
     mode: Mode = Mode.HEADLESS
     prev_commit_us: int = 0
+    command: str = "navigate"
+    dialog: Mapping[str, Any] | None = None
+    """id, type, text, and `opener` (role and name of what was acted on when it opened), where they are known."""
+    text: str | None = None
+    """For the field of a prompt: secret."""
+    secret: SecretFactory | None = None
+
+    @property
+    def target(self) -> dict[str, Any]:
+        return {"url": self.url} | ({"dialog": dict(self.dialog)} if self.dialog is not None else {})
 
 
 @dataclass(frozen=True, slots=True)

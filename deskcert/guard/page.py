@@ -1,7 +1,7 @@
-"""The pipeline of the page command `navigate`, which has no element and no same-task form.
+"""The pipeline of the page commands, which have no element and no same-task form: navigation, history, dialogs.
 
-What guards it (adapters.md): the URL policy before, a new generation after; verified by the committed document. The
-numbers are those of `pipeline`; (2) and (4) have nothing to ask.
+What guards them (adapters.md): the policy on the address, or on the dialog and what opened it, before; after it the
+committed document, or that the dialog is closed. The numbers are those of `pipeline`; (2) and (4) have nothing to ask.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deskcert.adapters.base import DispatchEnd, Navigation
+from deskcert.adapters.base import Dialog, DispatchEnd, Navigation, PageAction
 from deskcert.guard import payloads, policy, retry_gate, verification
 from deskcert.guard.answers import Acted, acted, not_done
 from deskcert.guard.delivery import judge_navigation
@@ -43,7 +43,8 @@ class _Navigate:
     def _steps(self) -> Steps[ActOutcome]:
         request = self.request
         # Step (3): the address, before anything is dispatched; then the retry gate.
-        verdict = policy.decide(request.policy, policy.navigation_subject(request.url, request.window))
+        subject = policy.page_subject(request.command, request.target, request.window)
+        verdict = policy.decide(request.policy, subject)
         if isinstance(verdict, policy.Deny):
             return (yield from self._deny(denied(verdict), verdict.rule, verdict.source.as_json(), {}))
         gate = yield from self._gate()
@@ -63,16 +64,26 @@ class _Navigate:
         # Step (7): once.
         began = self.machine.now
         opened.sent = True
-        navigation = yield from self.machine.go_to(request.url, seq=opened.seq, budget_ms=request.timeout_ms)
+        action = self._page_action()
+        navigation = yield from self.machine.go_to(
+            request.url, seq=opened.seq, budget_ms=request.timeout_ms, action=action
+        )
         self.navigation = navigation
         self.machine.count("dispatch", self.machine.now - began)
         yield from self.machine.release()
         yield from self.machine.say(PipelinePoint.VERIFIED)
         return (yield from self._conclude(opened, navigation))
 
+    def _page_action(self) -> PageAction | None:
+        request, dialog = self.request, self.request.dialog
+        if request.command == "navigate":
+            return None
+        asked = Dialog(dialog["id"], dialog["type"], dialog["text"]) if dialog is not None else None
+        return PageAction(request.command, request.url, asked, request.text)
+
     def _gate(self) -> Steps[retry_gate.GateDecision]:
         request = self.request
-        mark = retry_gate.navigation_fingerprint(request.url)
+        mark = retry_gate.page_fingerprint(request.command, request.target)
         previous = request.gate.attempts.get(mark)
         unanswered = False
         if previous is not None:
@@ -106,10 +117,10 @@ class _Navigate:
     def _conclude(self, opened: Open, navigation: Navigation) -> Steps[ActOutcome]:
         """Steps (8) and (9): the committed document is the read-back; the result's record."""
         request = self.request
-        read = verification.read_navigation(navigation, request.window.document, request.url)
+        read = verification.read_page(request.command, navigation, request.window.document, request.url)
         judgement = judge_navigation(navigation, read)
         facts = payloads.navigation_json(navigation)
-        steps = payloads.steps_of("navigate", judgement, facts)
+        steps = payloads.steps_of(request.command, judgement, facts)
         payload = payloads.result(opened.seq, judgement, read, facts, steps, phases_us=self.machine.phases)
         recorded = yield from self.machine.record(RecordKind.ACTION_RESULT, payload)
         self.open = None
@@ -118,8 +129,8 @@ class _Navigate:
         attempt = retry_gate.Attempt(opened.seq, recorded.seq, judgement.delivery, judgement.ok, pending)
         state = request.gate.after(opened.fingerprint, attempt)
         done = Acted(
-            "navigate",
-            {"url": request.url},
+            request.command,
+            request.target,
             request.mode.value,
             judgement,
             read,

@@ -160,7 +160,13 @@ def denied(
 
 
 def navigation_args(request: NavigateRequest) -> dict[str, Any]:
-    args: dict[str, Any] = {"url": request.url, "timeout_ms": request.timeout_ms}
+    args: dict[str, Any] = {"timeout_ms": request.timeout_ms}
+    if request.command == "navigate":
+        args["url"] = request.url
+    if request.dialog is not None:
+        args["dialog"] = request.dialog["id"]
+    if request.text is not None and request.secret is not None:
+        args["value"] = request.secret(request.text, True)
     return args | ({"repeat_of": request.repeat_of} if request.repeat_of is not None else {})
 
 
@@ -214,10 +220,10 @@ def navigation_base(request: NavigateRequest) -> dict[str, Any]:
     window = request.window
     before = {"id": window.id, "title": window.title, "url": window.url, "document": window.document}
     return {
-        "command": "navigate",
+        "command": request.command,
         "args": navigation_args(request),
         "action": request.action_no,
-        "target": {"url": request.url},
+        "target": request.target,
         "evidence": {"window": before},
     }
 

@@ -11,7 +11,7 @@ Three-valued throughout: a rule denies when all its matchers hold, and also when
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from deskcert.adapters.base import Action, WindowState
@@ -30,6 +30,7 @@ from deskcert.guard.rules import Effect, Policy, Rule, compile_policy, key_of, m
 from deskcert_schema.vocabulary import DetailKind
 
 __all__ = [
+    "PAGE_COMMANDS",
     "Allow",
     "Deny",
     "Policy",
@@ -40,6 +41,7 @@ __all__ = [
     "decide",
     "merge",
     "navigation_subject",
+    "page_subject",
     "subject_of",
     "value_facts",
 ]
@@ -108,6 +110,9 @@ class Subject:
     """Rule id → what its `value` matcher says: the value itself is secret, and replay has only this."""
 
 
+PAGE_COMMANDS: Final = frozenset({"navigate", "back", "forward", "reload", "dialog-accept", "dialog-dismiss"})
+"""Commands on the page, which name no element."""
+
 ALLOW_LIST_RULE: Final = "default-deny"
 """Stands as the rule's id where no allow rule matched."""
 
@@ -154,6 +159,29 @@ def navigation_subject(url: str, window: WindowState | None) -> Subject:
         groups=(),
         destinations=(("target", Known(Destination(link=url))),),
         urls=(url,),
+        windows=(window.title,) if window else (),
+    )
+
+
+def page_subject(command: str, target: Mapping[str, Any], window: WindowState | None) -> Subject:
+    """Of any page command, from the target as it is recorded. A dialog is known by its text and by what opened it;
+    dismissing one is the way out of what a name forbids, so only a rule that says so forbids it."""
+    dialog = target.get("dialog")
+    if dialog is None:
+        return replace(
+            navigation_subject(target["url"], window), command=command, actions=frozenset({command, "navigate"})
+        )
+    surfaces = [Surface("target", "dialog", NameSources(accessible=Known(dialog["text"])))]
+    if (opener := dialog.get("opener")) is not None:
+        surfaces.append(Surface("opener", opener["role"], NameSources(accessible=Known(opener.get("name") or ""))))
+    accepts = command == "dialog-accept"
+    return Subject(
+        command=command,
+        actions=frozenset({command, "click"} if accepts else {command}),
+        key=None,
+        groups=(tuple(surfaces),) if accepts else (),
+        destinations=(),
+        urls=(target["url"],),
         windows=(window.title,) if window else (),
     )
 

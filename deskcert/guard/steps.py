@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deskcert.adapters.base import Action, Dispatch, Handle, Navigation, Probed, RequestSeen
+from deskcert.adapters.base import Action, Dispatch, Handle, Navigation, PageAction, Probed, RequestSeen
 from deskcert.contract.evidence import Evidence
 from deskcert_schema.vocabulary import PipelinePoint, RecordKind
 
@@ -92,11 +92,12 @@ class Perform:
 
 @dataclass(frozen=True, slots=True)
 class Navigate:
-    """(7) for page commands. Answer: `Navigated`."""
+    """(7) for page commands. Answer: `Navigated`. `action` for every one but navigate itself."""
 
     url: str
     number: int
     budget_ms: int
+    action: PageAction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ failure although the input was delivered; no evidence is no failure. Sources: gu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from deskcert.adapters.base import Action, Gone, Live, Navigation, Probed, Unreadable
+from deskcert.adapters.base import Action, DispatchEnd, Gone, Live, Navigation, Probed, Unreadable
 from deskcert.contract.evidence import ABSENT, Evidence, Known, Unknown
 from deskcert_schema.vocabulary import VerificationScope
 
@@ -28,6 +28,7 @@ __all__ = [
     "holds_already",
     "read_back",
     "read_navigation",
+    "read_page",
     "same_text",
 ]
 
@@ -181,6 +182,17 @@ def _chosen(shown: str, evidence: Evidence) -> bool | None:
         return None
     plain = " ".join(shown.split())
     return ", ".join(sorted(labels, key=plain.find)) == plain
+
+
+def read_page(command: str, navigation: Navigation, before: str | None, url: str) -> Verification:
+    """Of any page command. A reload makes a new generation; going back may stay in the same document."""
+    if command in ("dialog-accept", "dialog-dismiss"):
+        closed = True if navigation.end is DispatchEnd.COMPLETED else None
+        return Verification(VerificationScope.ELEMENT_STATE, "the dialog is closed", closed)
+    read = read_navigation(navigation, before, url)
+    if command != "reload" or navigation.committed is None:
+        return read
+    return replace(read, satisfied=navigation.committed.document != before)
 
 
 def read_navigation(navigation: Navigation, before: str | None, url: str) -> Verification:

@@ -162,7 +162,7 @@ class _Run:
         else:
             self.differences.append(Difference(seq, "policy.verdict", data["policy"]["verdict"], verdict.rule))
         satisfied = data.get("satisfied") is True
-        if data["command"] != "navigate":
+        if data["command"] not in policy.PAGE_COMMANDS:
             report = self._checks(seq, data)
             ready = isinstance(actionability.verdict_of(report), actionability.Ready)
             self._same(seq, "actionability", True, ready or satisfied)
@@ -197,7 +197,7 @@ class _Run:
     # --- the decisions ------------------------------------------------------------------------------------------------
 
     def _identity(self, seq: int, data: Mapping[str, Any], expected: str) -> None:
-        if data["command"] != "navigate":
+        if data["command"] not in policy.PAGE_COMMANDS:
             self._same(seq, "identity", expected, _identity_word(self._identity_of(data)))
 
     def _identity_of(self, data: Mapping[str, Any]) -> identity.Identity:
@@ -206,8 +206,8 @@ class _Run:
     def _policy(self, data: Mapping[str, Any]) -> policy.Verdict:
         assert self.rules is not None
         facts = {k: Match(v) for k, v in data.get("policy", {}).get("value_rules", {}).items()}
-        if data["command"] == "navigate":
-            subject = policy.navigation_subject(data["target"]["url"], _window(data["evidence"]["window"]))
+        if data["command"] in policy.PAGE_COMMANDS:
+            subject = policy.page_subject(data["command"], data["target"], _window(data["evidence"]["window"]))
         else:
             window = self.windows[data["snapshot_seq"]]
             subject = policy.subject_of(_action(data), Evidence.from_json(data["evidence"]), window, facts)
@@ -220,8 +220,8 @@ class _Run:
 
     def _gate(self, seq: int, data: Mapping[str, Any], mark: str, *, passes: bool) -> None:
         """The fingerprint from its parts; the attempt before and the newer snapshot from the records; the verdict."""
-        if data["command"] == "navigate":
-            again = retry_gate.navigation_fingerprint(data["target"]["url"])
+        if data["command"] in policy.PAGE_COMMANDS:
+            again = retry_gate.page_fingerprint(data["command"], data["target"])
         else:
             again = retry_gate.fingerprint(_action(data), Evidence.from_json(data["evidence"]), data.get("value_mac"))
         self._same(seq, "fingerprint", mark, again)
@@ -252,7 +252,7 @@ def _judge(command: str, data: Mapping[str, Any]) -> Any:
         return nothing_sent()
     end = DispatchEnd(facts["end"])
     dialog = Dialog(**facts["dialog"]) if "dialog" in facts else None
-    if command == "navigate":
+    if command in policy.PAGE_COMMANDS:
         committed = _window(facts["committed"]) if "committed" in facts else None
         return judge_navigation(Navigation(end, committed, facts.get("status"), facts.get("error"), dialog), read)
     dispatch = Dispatch(

@@ -45,6 +45,8 @@ class State:
     gate: GateState = field(default_factory=GateState)
     """Made and read by the guard only."""
     claim: ClaimOutcome | None = None
+    last_target: dict[str, Any] | None = None
+    """seq, role and name of the last element that was acted on: a dialog may have been opened by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class Handler:
     run: Callable[[Desk, Call], Awaitable[dict[str, Any]]]
     """The envelope. Raises `Refused`."""
     acting: bool = False
+    through_dialog: bool = False
+    """Also while a dialog blocks the page."""
     always: bool = False
     """Also when the budget is used up."""
 

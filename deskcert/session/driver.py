@@ -13,7 +13,16 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from deskcert.adapters.base import Adapter, Dispatch, DispatchEnd, Navigation, Probed, RequestSeen, Unreadable
+from deskcert.adapters.base import (
+    Adapter,
+    Dispatch,
+    DispatchEnd,
+    Navigation,
+    PageAdapter,
+    Probed,
+    RequestSeen,
+    Unreadable,
+)
 from deskcert.guard.outcome import Interrupted
 from deskcert.guard.steps import (
     Announce,
@@ -226,9 +235,12 @@ class Driver:
         progress.called = True
         try:
             async with asyncio.timeout((step.budget_ms + GRACE_MS) / 1000):
-                return await self._adapter.navigate(
-                    step.url, number=step.number, budget_ms=step.budget_ms, at=self._announcer(action, progress)
-                )
+                at = self._announcer(action, progress)
+                if step.action is None:
+                    return await self._adapter.navigate(step.url, number=step.number, budget_ms=step.budget_ms, at=at)
+                if not isinstance(self._adapter, PageAdapter):
+                    return Navigation(DispatchEnd.NOT_SENT, error="there are no pages here")
+                return await self._adapter.page(step.action, number=step.number, budget_ms=step.budget_ms, at=at)
         except (AdapterError, TimeoutError) as exc:
             return Navigation(_end_of(exc, progress), dialog=self._adapter.dialog(), error=_why(exc))
 

@@ -113,7 +113,7 @@ class Session:
             values = parse_args(found.name, found.args, call.raw)
         except ContractError as exc:
             raise Refused(Code.INVALID_ARGS, str(exc), phase="parse") from exc
-        if found.acting:
+        if found.acting and not found.through_dialog:
             self._check_dialog()
         return await found.run(self._desk, Call(call.command, call.raw, values, call.action))
 

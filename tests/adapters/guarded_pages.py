@@ -84,7 +84,7 @@ class GuardedPage:
         self.ledger.seal()
         lines = [json.loads(r.line) for r in read_records(self.folder)][1:]
         for line in lines:
-            assert check("record", line) == [], line
+            assert check("record", line) == [], (check("record", line), line)
         assert recompute(self.folder) == []
         return lines
 

@@ -29,6 +29,7 @@ from deskcert.adapters.base import (
 from deskcert.adapters.web import dispatch, navigation
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
 from deskcert.adapters.web.frames import Frame, Frames
+from deskcert.adapters.web.history import PageCommands
 from deskcert.adapters.web.observation import Observation, split_node
 from deskcert.adapters.web.requests import RequestLog
 from deskcert.adapters.web.script import BINDING, WORLD, call_function, world_script
@@ -45,7 +46,7 @@ _CLOSE_S: Final = 5.0
 _PARSING_S: Final = 0.5
 
 
-class WebAdapter:
+class WebAdapter(PageCommands):
     """Implements `deskcert.adapters.base.Adapter`. Make one with `WebBrowser.open`."""
 
     def __init__(self, page: Any, context: Any, channel: Channel, alive: Liveness) -> None:
@@ -107,7 +108,8 @@ class WebAdapter:
             self._signals.tell_reached(note["reached"])
 
     def _dialog_opened(self, event: dict[str, Any]) -> None:
-        self._dialog = Dialog(f"d{next(self._dialog_numbers)}", event["type"], event["message"])
+        opener = self._signals.number if self._signals is not None else None
+        self._dialog = Dialog(f"d{next(self._dialog_numbers)}", event["type"], event["message"], opener)
         if self._signals is not None:
             self._signals.tell_dialog(self._dialog)
 

@@ -51,7 +51,8 @@ class WebBrowser:
     async def launch(
         cls, path: Path | None = None, *, budget_ms: int = 30_000, arguments: Sequence[str] = ()
     ) -> WebBrowser:
-        """`arguments`: further ones for the browser. Raises `HarnessError`. As root Chromium's own sandbox cannot work: it is off, and `sandbox` says so."""
+        """`arguments`: further ones for the browser. Raises `HarnessError`. As root Chromium's own sandbox cannot
+        work: it is off, and `sandbox` says so."""
         path = find_browser() if path is None else path
         try:
             from playwright.async_api import Error, async_playwright
@@ -98,7 +99,8 @@ class WebBrowser:
         return self.lost
 
     async def open(self, *, proxy: str | None = None) -> WebAdapter:
-        """A fresh context with one empty page, guarded; all its requests go through `proxy`, a URL. Raises `HarnessError` or `AdapterError`."""
+        """A fresh context with one empty page, guarded; all its requests go through `proxy`, a URL. Raises
+        `HarnessError` or `AdapterError`."""
         if self.lost is not None:
             raise HarnessError(self.lost)
         alive = Liveness()

@@ -20,7 +20,7 @@ from deskcert.adapters.web.channel import Channel, ChannelLost, ChannelRefused, 
 from deskcert.adapters.web.script import action_function
 from deskcert.contract.evidence import Evidence, Hit
 
-__all__ = ["COMMANDS", "KEYS", "Signals", "await_first", "evidence_from", "perform"]
+__all__ = ["COMMANDS", "KEYS", "Signals", "await_first", "evidence_from", "perform", "written"]
 
 KEYS: Final = frozenset({"Enter", "Space", " "})
 """Keys that are emulated with their default action; others need trusted keys."""

@@ -13,7 +13,7 @@ from deskcert.adapters.web.dispatch import Signals, await_first, written
 from deskcert.adapters.web.frames import Frames
 from deskcert.adapters.web.requests import RequestLog
 
-__all__ = ["navigate"]
+__all__ = ["entry", "navigate", "travel"]
 
 _NEVER_CONNECTED: Final = (
     "ERR_CONNECTION_REFUSED",
@@ -74,6 +74,66 @@ async def navigate(
         status = requests.document_status(loader)
     if alive.reason is not None:
         return Navigation(DispatchEnd.NO_ANSWER, error=alive.reason)
+    return Navigation(DispatchEnd.COMPLETED, await window(), status, dialog=signals.dialog)
+
+
+async def entry(channel: Channel, command: str, budget_ms: int) -> dict[str, Any] | None:
+    """The entry of the window's history that a command leads to. Raises the channel's errors."""
+    history = await channel.call("Page.getNavigationHistory", budget_ms=budget_ms)
+    at: int = history["currentIndex"] + {"back": -1, "reload": 0, "forward": 1}[command]
+    entries: list[dict[str, Any]] = history["entries"]
+    return entries[at] if 0 <= at < len(entries) else None
+
+
+async def travel(
+    channel: Channel,
+    alive: Liveness,
+    frames: Frames,
+    requests: RequestLog,
+    signals: Signals,
+    *,
+    command: str,
+    budget_ms: int,
+    at: PointHook,
+    window: Callable[[], Awaitable[WindowState]],
+    ready: Callable[[int], Awaitable[None]],
+) -> Navigation:
+    """back, forward, reload. The browser answers at once; what was committed is seen in the frames."""
+    try:
+        found = await entry(channel, command, budget_ms)
+    except (ChannelRefused, ChannelTimeout, ChannelLost) as error:
+        return Navigation(DispatchEnd.NOT_SENT, error=str(error))
+    if found is None:
+        return Navigation(DispatchEnd.NOT_SENT, error=f"there is nothing to go {command} to")
+    before = frames.main.loader
+
+    async def arrive() -> None:
+        same = command != "reload"
+        while frames.main.loader == before and not (same and frames.main.url == found["url"]):
+            await frames.changed()
+        await ready(budget_ms)
+
+    arrived = asyncio.ensure_future(arrive())
+    method, params = (
+        ("Page.reload", {}) if command == "reload" else ("Page.navigateToHistoryEntry", {"entryId": found["id"]})
+    )
+    task = channel.start(method, params)
+    await written()
+    await at("dispatched")
+    await await_first(arrived, signals, alive, budget_ms=budget_ms)
+    try:
+        if task.done():
+            channel.result(task)
+    except ChannelRefused as error:
+        arrived.cancel()
+        return Navigation(DispatchEnd.NOT_SENT, error=str(error))
+    except (ChannelTimeout, ChannelLost):
+        pass  # what was committed decides
+    if alive.reason is not None or not arrived.done():
+        arrived.cancel()
+        why = "a dialog blocks the page" if signals.dialog is not None else alive.reason or "no document came in time"
+        return Navigation(DispatchEnd.NO_ANSWER, error=why, dialog=signals.dialog)
+    status = requests.document_status(frames.main.loader)
     return Navigation(DispatchEnd.COMPLETED, await window(), status, dialog=signals.dialog)
 
 

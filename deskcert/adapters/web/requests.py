@@ -37,6 +37,7 @@ class RequestLog:
         self._open: dict[str, tuple[int, int]] = {}
         """Request id to (action, index) while it can still change."""
         self._documents: dict[str, int] = {}
+        self._methods: dict[str, str] = {}
         self._dispatching: _Dispatching | None = None
         self._navigating: tuple[int, str] | None = None
 
@@ -61,8 +62,14 @@ class RequestLog:
         """HTTP status with which a document came, by its generation."""
         return self._documents.get(loader)
 
+    def document_method(self, loader: str) -> str | None:
+        """With which method a document was asked for, the last redirection included."""
+        return self._methods.get(loader)
+
     def _requested(self, event: dict[str, Any]) -> None:
         request_id = event["requestId"]
+        if event.get("type") == "Document" and event.get("loaderId") == request_id:
+            self._methods[request_id] = event["request"]["method"]
         if "redirectResponse" in event:
             found = self._open.get(request_id)
             self._change(request_id, state="answered", status=event["redirectResponse"].get("status"))

@@ -26,6 +26,9 @@ async def run_pipeline(desk: Desk, call: Call, pipeline: Generator[Step, Answer,
 
     def keep(outcome: ActOutcome) -> None:
         desk.state.gate = outcome.gate
+        target = outcome.data.get("target", {})
+        if outcome.seq is not None and "role" in target:
+            desk.state.last_target = {"seq": outcome.seq, "role": target["role"], "name": target.get("name")}
 
     outcome = await desk.driver.drive(pipeline, action=call.action, keep=keep)
     place = None

@@ -1,0 +1,99 @@
+"""The page's own commands: its history, and the dialogs that block it. They have no same-task form; what guards them is
+the address, or the dialog's text, before, and what was committed after."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deskcert.adapters.base import Dialog, DispatchEnd, Entry, Navigation, PageAction, PointHook, WindowState
+from deskcert.adapters.web import dispatch, navigation
+from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
+from deskcert.adapters.web.frames import Frames
+from deskcert.adapters.web.requests import RequestLog
+from deskcert_schema.errors import AdapterError
+from deskcert_schema.vocabulary import DetailKind
+
+__all__ = ["PageCommands"]
+
+_LOOK_MS: Final = 1_000
+
+
+class PageCommands:
+    """The part of `WebAdapter` that is a `PageAdapter`."""
+
+    _alive: Liveness
+    _channel: Channel
+    _dialog: Dialog | None
+    _frames: Frames
+    _held: list[Any]
+    _requests: RequestLog
+    _signals: dispatch.Signals | None
+
+    async def window(self) -> WindowState:
+        raise NotImplementedError
+
+    async def _ready(self, budget_ms: int) -> None:
+        raise NotImplementedError
+
+    def _check_alive(self) -> None:
+        raise NotImplementedError
+
+    async def entry(self, command: str) -> Entry | None:
+        self._check_alive()
+        try:
+            found = await navigation.entry(self._channel, command, _LOOK_MS)
+        except FAILURES as error:
+            raise AdapterError(
+                f"the history could not be read: {error}", kind=DetailKind.OBSERVATION_INCOMPLETE
+            ) from error
+        if found is None:
+            return None
+        method = self._requests.document_method(self._frames.main.loader) if command == "reload" else None
+        return Entry(found["url"], method)
+
+    async def page(self, action: PageAction, *, number: int, budget_ms: int, at: PointHook) -> Navigation:
+        if self._alive.reason is not None:
+            return Navigation(DispatchEnd.NOT_SENT, error=self._alive.reason)
+        if action.dialog is not None:
+            return await self._answer(action, action.dialog, budget_ms=budget_ms, at=at)
+        if self._dialog is not None:
+            why = f"a {self._dialog.type} dialog blocks the page"
+            return Navigation(DispatchEnd.NOT_SENT, error=why, dialog=self._dialog)
+        signals = self._signals = dispatch.Signals(number)
+        self._requests.begin(number, url=action.url)
+        try:
+            return await navigation.travel(
+                self._channel,
+                self._alive,
+                self._frames,
+                self._requests,
+                signals,
+                command=action.command,
+                budget_ms=budget_ms,
+                at=at,
+                window=self.window,
+                ready=self._ready,
+            )
+        finally:
+            self._requests.end()
+            self._signals = None
+
+    async def _answer(self, action: PageAction, dialog: Dialog, *, budget_ms: int, at: PointHook) -> Navigation:
+        """The dialog that was judged, or none: the browser can only say which one is open now."""
+        if self._dialog is None or self._dialog.id != dialog.id:
+            return Navigation(DispatchEnd.NOT_SENT, error="that dialog is no longer open")
+        accept = action.command == "dialog-accept"
+        params = {"accept": accept} | ({"promptText": action.text} if accept and action.text is not None else {})
+        task = self._channel.start("Page.handleJavaScriptDialog", params)
+        await dispatch.written()
+        await at("dispatched")
+        try:
+            await self._channel.answer(task, budget_ms=budget_ms)
+        except ChannelRefused as error:
+            return Navigation(DispatchEnd.NOT_SENT, error=str(error))
+        except (ChannelTimeout, ChannelLost) as error:
+            return Navigation(DispatchEnd.NO_ANSWER, error=str(error))
+        self._held.clear()
+        if self._dialog is not None and self._dialog.id == dialog.id:
+            self._dialog = None
+        return Navigation(DispatchEnd.COMPLETED)
