@@ -115,11 +115,17 @@ class ActivationPath:
     role: str
     names: NameSources
     destination: Field[Destination] = ABSENT
+    context: tuple[tuple[str, str], ...] = ()
+    """Of what the action is passed on to: by it the retry gate knows the same control when it is addressed itself."""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> ActivationPath:
         return cls(
-            raw["why"], raw["role"], NameSources.from_json(raw["names"]), destination_from_json(raw.get("destination"))
+            raw["why"],
+            raw["role"],
+            NameSources.from_json(raw["names"]),
+            destination_from_json(raw.get("destination")),
+            tuple((str(kind), str(label)) for kind, label in raw.get("context") or ()),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -129,6 +135,7 @@ class ActivationPath:
                 "role": self.role,
                 "names": self.names.as_json(),
                 "destination": destination_to_json(self.destination),
+                "context": [list(pair) for pair in self.context] or None,
             }
         )
 

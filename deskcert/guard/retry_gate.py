@@ -16,7 +16,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -34,7 +34,6 @@ __all__ = [
     "fingerprint",
     "is_unanswered",
     "navigation_fingerprint",
-    "page_fingerprint",
     "value_mac",
 ]
 
@@ -145,7 +144,11 @@ def value_mac(key: bytes, value: str) -> str:
 
 
 def fingerprint(action: Action, evidence: Evidence, mac: str | None) -> str:
-    """Hex SHA-256 over the parts; `mac` is `value_mac` of the typed value."""
+    """Hex SHA-256 over the parts; `mac` is `value_mac` of the typed value. An action that is passed on (from a label to
+    its control, Enter in a field to the default button, a click inside a button to the button) has the fingerprint of
+    a click on what it is passed on to: it is another way to the same effect."""
+    if (to := _passed_on_to(action, evidence)) is not None:
+        action, evidence = Action("click"), to
     return (EXEMPT if action.command in _HARMLESS else "") + _digest(
         {
             "action": _verb(action, evidence),
@@ -159,17 +162,37 @@ def fingerprint(action: Action, evidence: Evidence, mac: str | None) -> str:
     )
 
 
+_CONTROLS: Final = frozenset(
+    "button link menuitem menuitemcheckbox menuitemradio tab checkbox radio switch".split()  # noqa: SIM905
+)
+_FIELDS: Final = frozenset("textbox searchbox spinbutton combobox listbox option slider treeitem".split())  # noqa: SIM905
+
+
+def _submits(evidence: Evidence) -> bool:
+    return any(path.why == "default_submitter" for path in evidence.paths)
+
+
+def _passed_on_to(action: Action, evidence: Evidence) -> Evidence | None:
+    """The control that really acts, as evidence of it would say, where that is another one than the target."""
+    verb, role = _verb(action, evidence), role_of(evidence.role)
+    why = None
+    if action.key is not None and key_of(action.key) == "enter" and _submits(evidence):
+        why = "default_submitter"
+    elif verb == "click" and role == "label":
+        why = "label_control"
+    elif verb == "click" and role not in _CONTROLS | _FIELDS:
+        why = "ancestor"
+    ways = (p for p in evidence.paths if p.why == why and (why != "ancestor" or role_of(p.role) in _CONTROLS))
+    found = next(ways, None)
+    if found is None:
+        return None
+    return replace(
+        evidence, role=found.role, names=found.names, context=found.context, destination=found.destination, states={}
+    )
+
+
 def navigation_fingerprint(url: str) -> str:
     return _digest({"action": "navigate", "url": url.split("#", 1)[0]})
-
-
-def page_fingerprint(command: str, target: Mapping[str, Any]) -> str:
-    """A dialog is answered once: it has an id of its own."""
-    if (dialog := target.get("dialog")) is not None:
-        return EXEMPT + _digest({"action": command, "dialog": dialog["id"], "text": dialog["text"]})
-    if command == "navigate":
-        return navigation_fingerprint(target["url"])
-    return _digest({"action": command, "url": target["url"].split("#", 1)[0]})
 
 
 def _verb(action: Action, evidence: Evidence) -> str:

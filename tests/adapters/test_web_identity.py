@@ -207,3 +207,17 @@ async def test_a_row_or_list_item_that_can_be_clicked_is_itself_when_nothing_cha
     (node,) = [n for n in seen.nodes if n.get("interactive")]
     handle = Handle(seen.window.document, node["node"])
     assert compare(node, handle, await look(adapter, handle)) == Same()
+
+
+async def test_sizes_that_no_record_can_hold_are_cut(adapter: WebAdapter, witness: Witness) -> None:
+    page = (
+        "<button style='transform:scale(1e30)'>Big</button><table aria-rowcount=99999999999999999999><tr><td>x</table>"
+        "<button style='transform:matrix(1e38,1e38,1e38,1e38,1e38,1e38)'>Bigger</button>"
+    )
+    seen = await show(adapter, witness, page)
+    boxes = [n["box"] for n in seen.nodes if n["role"] == "button"]
+    assert len(boxes) == 2
+    assert [n["size"] for n in seen.nodes if n["role"] == "table"] == [2**53 - 1]
+    box = (await look(adapter, find(seen, name="Big"))).box
+    assert box is not None
+    assert all(type(value) is int and abs(value) < 2**53 for value in (*boxes[0], *boxes[1], *box))

@@ -11,6 +11,7 @@ from web_pages import CLICK, ENTER, SPACE, Witness, act, find, look, script, sho
 from deskcert.adapters.base import Action, DispatchEnd
 from deskcert.adapters.web.adapter import WebAdapter
 from deskcert.contract.evidence import ABSENT, ActivationPath, Destination, Evidence, Known
+from deskcert.guard.retry_gate import fingerprint
 
 pytestmark = [pytest.mark.web, pytest.mark.asyncio(loop_scope="module")]
 
@@ -148,3 +149,19 @@ async def test_an_access_key_is_a_path(adapter: WebAdapter, witness: Witness) ->
 async def test_an_icon_is_known_by_its_label(adapter: WebAdapter, witness: Witness) -> None:
     seen = await show(adapter, witness, "<button aria-label='Delete account'><svg width=9 height=9></svg></button>")
     assert (await look(adapter, find(seen, name="Delete account"))).names.accessible == Known("Delete account")
+
+
+async def test_enter_and_a_label_are_recognised_as_the_click_that_they_become(
+    adapter: WebAdapter, witness: Witness
+) -> None:
+    page = "<fieldset><legend>Note</legend><form action=/order method=post><input aria-label=Text></form></fieldset>"
+    page += "<h2>Pay</h2><label for=b id=l>Pay</label><button id=b><i id=i onclick=0>Pay</i></button>"
+    seen = await show(
+        adapter,
+        witness,
+        page.replace("</form>", "<fieldset><legend>End</legend><button id=s>Send</button></fieldset></form>"),
+    )
+    for other, action, itself in (("Text", ENTER, "s"), ("l", CLICK, "b"), ("i", CLICK, "b")):
+        handle = find(seen, name=other) if other == "Text" else find(seen, id=other)
+        passed_on = fingerprint(action, await look(adapter, handle, action), None)
+        assert passed_on == fingerprint(CLICK, await look(adapter, find(seen, id=itself)), None), other

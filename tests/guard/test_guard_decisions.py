@@ -20,7 +20,16 @@ from deskcert.adapters.base import (
     Unreadable,
     WindowState,
 )
-from deskcert.contract.evidence import ABSENT, Destination, Evidence, HitTest, Known, NameSources, Unknown
+from deskcert.contract.evidence import (
+    ABSENT,
+    ActivationPath,
+    Destination,
+    Evidence,
+    HitTest,
+    Known,
+    NameSources,
+    Unknown,
+)
 from deskcert.guard import actionability, identity, retry_gate
 from deskcert.guard.delivery import judge_dispatch, judge_navigation
 from deskcert.guard.retry_gate import Attempt, GateState, fingerprint, is_unanswered, judge, value_mac
@@ -106,6 +115,7 @@ def verdict(action: Action, evidence: Evidence, mode: Mode = Mode.HEADLESS) -> A
 
 
 CLICK, SET, ENTER = Action("click"), Action("set-value", value="b"), Action("press", key="Enter")
+SPACE = Action("press", key="Space")
 
 
 @pytest.mark.parametrize("action", [CLICK, SET, ENTER])
@@ -402,6 +412,35 @@ def test_values_and_keys_tell_actions_apart() -> None:
     button = live(states={"editable": Known(False)})
     assert fingerprint(ENTER, button, None) == fingerprint(CLICK, button, None)
     assert fingerprint(ENTER, LIVE, None) != fingerprint(CLICK, LIVE, None)
+
+
+def test_another_way_to_the_same_control_has_its_fingerprint() -> None:
+    """A submit that timed out must not go out again by Enter in a field, by the label, or by the icon on the button."""
+    to = Known(Destination(form_action="http://127.0.0.1/pay", form_method="POST"))
+    names, place = NameSources(accessible=Known("Pay")), (("row", "Order 1001"),)
+    button = replace(LIVE, role="button", names=names, context=place, destination=to, paths=())
+    itself = fingerprint(CLICK, button, None)
+    field = live(role="textbox", context=())
+
+    def passed_on(why: str, *, context: tuple[tuple[str, str], ...] = place) -> tuple[ActivationPath, ...]:
+        return (ActivationPath(why, "button", names, to, context),)
+
+    enter = replace(field, paths=passed_on("default_submitter"))
+    box = live(role="checkbox", context=(), states={"editable": ABSENT}, paths=passed_on("default_submitter"))
+    label = replace(LIVE, role="label", context=(), paths=passed_on("label_control"))
+    icon = replace(LIVE, role="img", context=(), paths=passed_on("ancestor"))
+    assert fingerprint(ENTER, enter, None) == itself
+    assert fingerprint(ENTER, box, None) == itself
+    assert fingerprint(CLICK, label, None) == itself
+    assert fingerprint(CLICK, icon, None) == itself
+    # Another row's button, typing, a blank, and a control of its own inside the button are something else.
+    other = replace(field, paths=passed_on("default_submitter", context=(("row", "Order 1002"),)))
+    assert fingerprint(ENTER, other, None) != itself
+    assert fingerprint(SPACE, enter, None) != itself
+    assert fingerprint(SPACE, box, None) != itself
+    assert fingerprint(SET, enter, "00") != itself
+    link = replace(LIVE, role="link", context=(), paths=passed_on("ancestor"))
+    assert fingerprint(CLICK, link, None) != itself
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 const elementFromPoint = (root, x, y) =>
   root instanceof ShadowRoot ? ShadowRoot.prototype.elementFromPoint.call(root, x, y) : Document.prototype.elementFromPoint.call(document, x, y);
 
-const thousandths = (value) => Math.round(value * 1000);
+// A transform can make a box larger than any number that a record can hold.
+const MOST = Number.MAX_SAFE_INTEGER;
+const thousandths = (value) => Math.min(MOST, Math.max(-MOST, Math.round(value * 1000))) || 0;
 
 function boxOf(el) {
   const box = rectOf(el);

@@ -78,9 +78,13 @@ function activates(el, role) {
   return ACTIVATING_ROLES.has(role) || role === "label" || hasAttr(el, "onclick");
 }
 
+// Where the action is passed on, the retry gate has to know it from the same action on that control itself.
+const PASSED_ON = new Set(["label_control", "default_submitter", "ancestor"]);
+
 function pathTo(why, el) {
   const role = roleOf(el);
-  return { why, role, names: namesOf(el, role), destination: destinationOf(el) };
+  const path = { why, role, names: namesOf(el, role), destination: destinationOf(el) };
+  return PASSED_ON.has(why) ? { ...path, context: contextOf(el) } : path;
 }
 
 const NO_ACTIVATION = new Set(["set-value", "type", "clear", "focus", "scroll", "scroll-to"]);

@@ -166,7 +166,7 @@ class Walk {
   // A virtualised list says how many rows it has and renders a few.
   knownSize(el, role, shown) {
     const name = role === "grid" || role === "table" || role === "treegrid" ? "aria-rowcount" : role === "list" || role === "listbox" ? "aria-setsize" : null;
-    const known = name === null ? NaN : Number.parseInt(attr(el, name) ?? "", 10);
+    const known = name === null ? NaN : Math.min(MOST, Number.parseInt(attr(el, name) ?? "", 10));
     if (!(known > 0)) return null;
     const rendered = name === "aria-rowcount" ? queryAll(el, "tr, [role=row]").length : shown;
     if (rendered >= known) return { known, cut: false };
