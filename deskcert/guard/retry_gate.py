@@ -34,6 +34,7 @@ __all__ = [
     "fingerprint",
     "is_unanswered",
     "navigation_fingerprint",
+    "page_fingerprint",
     "value_mac",
 ]
 
@@ -193,6 +194,15 @@ def _passed_on_to(action: Action, evidence: Evidence) -> Evidence | None:
 
 def navigation_fingerprint(url: str) -> str:
     return _digest({"action": "navigate", "url": url.split("#", 1)[0]})
+
+
+def page_fingerprint(command: str, target: Mapping[str, Any]) -> str:
+    """A dialog is answered once: it has an id of its own."""
+    if (dialog := target.get("dialog")) is not None:
+        return EXEMPT + _digest({"action": command, "dialog": dialog["id"], "text": dialog["text"]})
+    if command == "navigate":
+        return navigation_fingerprint(target["url"])
+    return _digest({"action": command, "url": target["url"].split("#", 1)[0]})
 
 
 def _verb(action: Action, evidence: Evidence) -> str:
