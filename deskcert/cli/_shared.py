@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskcert_schema.errors import DeskcertError, LedgerFormatError, LedgerTampered, UsageError
 
-__all__ = ["Exit", "exit_code_of", "fresh_out", "say"]
+if TYPE_CHECKING:
+    from deskcert_ledger.note import Verifier
+
+__all__ = ["Exit", "exit_code_of", "fresh_out", "pins_for", "say"]
 
 
 class Exit(IntEnum):
@@ -34,6 +39,16 @@ def exit_code_of(error: DeskcertError) -> Exit:
 def say(sentence: str) -> None:
     """To standard error: standard output is for results."""
     print(sentence, file=sys.stderr, flush=True)
+
+
+def pins_for(keys: Sequence[str]) -> tuple[Verifier, ...]:
+    """The keys that were given, else the local project's. A key carried inside the evidence never is a pin."""
+    from deskcert_ledger.keys import load_pins, local_pin
+
+    if keys:
+        return load_pins(list(keys))
+    pin = local_pin(Path.cwd())
+    return () if pin is None else (pin,)
 
 
 def fresh_out(cwd: Path, stamp: str) -> Path:

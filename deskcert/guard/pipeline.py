@@ -392,7 +392,8 @@ class _Act:
         yield from self.machine.release()
         if self.machine.looks:
             self.machine.note_look({"probe": f"denied: {rule}"}, evidence)
-            more = {**more, "looks": payloads.looks_of(self.machine.looks, evidence)}
+            looks = payloads.looks_of(self.machine.looks, evidence)
+            more = {**more, "looks": looks, "mode": self.request.mode.value}
         payload = payloads.denied(self.request, why, rule, source, evidence, phases_us=self.machine.phases)
         recorded = yield from self.machine.record(RecordKind.ACTION_DENIED, payload | dict(more))
         return self._not_done(why, recorded.seq)

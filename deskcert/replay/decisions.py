@@ -19,12 +19,13 @@ from deskcert.guard import actionability, identity, policy, retry_gate
 from deskcert.guard.delivery import judge_dispatch, judge_navigation, nothing_sent
 from deskcert.guard.patterns import Match
 from deskcert.guard.verification import Verification
+from deskcert.replay.looks import decide_looks
 from deskcert_ledger import Record, expand, read_records
 from deskcert_schema.disposition import Delivery, Disposition
 from deskcert_schema.errors import DeskcertError
 from deskcert_schema.vocabulary import DetailKind, Mode, RecordKind, VerificationScope
 
-__all__ = ["Difference", "Recomputed", "recompute", "recompute_records"]
+__all__ = ["Difference", "Recomputed", "expanded", "recompute", "recompute_records"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,19 @@ class Recomputed:
     decisions: int
     """How many records were decided again: none recomputed is no proof."""
     differences: tuple[Difference, ...]
+    looks: int = 0
+    """Looks of waits that were decided again, too."""
+    looks_without_evidence: int = 0
+    """Looks of which only the statuses could be used: a ledger of an earlier version."""
 
 
 def recompute(folder: Path) -> list[Difference]:
     """Every difference in one run. Raises the ledger's errors for a folder that cannot be read."""
-    return list(recompute_records(_expanded(folder)).differences)
+    return list(recompute_records(expanded(folder)).differences)
 
 
-def _expanded(folder: Path) -> Iterator[Record]:
+def expanded(folder: Path) -> Iterator[Record]:
+    """The records with their blobs put back, but for trees, which no decision reads."""
     for record in read_records(folder):
         data = {k: expand(folder, v) for k, v in record.data.items() if k != "tree"}
         yield Record(record.seq, record.kind, record.w, record.t, record.m, data, record.line)
@@ -65,7 +71,7 @@ def recompute_records(records: Iterator[Record]) -> Recomputed:
             run.take(record)
         except (KeyError, TypeError, ValueError, DeskcertError) as exc:
             run.differences.append(Difference(record.seq, "record", "complete", f"cannot be decided again: {exc!r}"))
-    return Recomputed(run.decisions, tuple(run.differences))
+    return Recomputed(run.decisions, tuple(run.differences), run.looks, run.looks_without_evidence)
 
 
 @dataclass(slots=True)
@@ -78,7 +84,13 @@ class _Run:
     gate: retry_gate.GateState = field(default_factory=retry_gate.GateState)
     intents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """Those whose result has not come yet."""
+    tries: dict[int, int] = field(default_factory=dict)
+    """Number of an acting command → intents that it has led to."""
+    newest: int = 0
+    """Sequence number of the newest observation."""
     decisions: int = 0
+    looks: int = 0
+    looks_without_evidence: int = 0
     differences: list[Difference] = field(default_factory=list)
 
     def take(self, record: Record) -> None:
@@ -89,15 +101,22 @@ class _Run:
                 self.rules = policy.compile_policy(start["content"], digest=start["digest"])
             case RecordKind.OBSERVATION:
                 self.windows[record.seq] = _window(data["window"])
+                self.newest = record.seq
             case RecordKind.ACTION_DENIED:
                 self.decisions += 1
                 self._denied(record.seq, data)
+                self._looks(record.seq, data)
             case RecordKind.ACTION_REFUSED if "evidence" in data and "target" in data:
                 self.decisions += 1
                 self._refused(record.seq, data)
+                self._looks(record.seq, data)
+            case RecordKind.ACTION_REFUSED if "target" in data and "snapshot_seq" in data:
+                self._looks(record.seq, data)
             case RecordKind.ACTION_INTENT:
                 self.decisions += 1
                 self._intent(record.seq, data)
+                self.tries[data["action"]] = self.tries.get(data["action"], 0) + 1
+                self._looks(record.seq, data)
                 self.intents[record.seq] = data
             case RecordKind.ACTION_RESULT:
                 self.decisions += 1
@@ -194,6 +213,19 @@ class _Run:
         for what, value in again.items():
             self._same(seq, what, recorded[what], value)
 
+    def _looks(self, seq: int, data: Mapping[str, Any]) -> None:
+        if data["command"] in policy.PAGE_COMMANDS:
+            return
+
+        def say(what: str, recorded: Any, recomputed: Any) -> None:
+            self._same(seq, what, recorded, recomputed)
+
+        missing = decide_looks(
+            data, lambda seen: self._policy_on(data, seen), say, intents=self.tries.get(data["action"], 0)
+        )
+        self.looks += len(data.get("looks") or data.get("actionability", {}).get("looks", ()))
+        self.looks_without_evidence += missing
+
     # --- the decisions ------------------------------------------------------------------------------------------------
 
     def _identity(self, seq: int, data: Mapping[str, Any], expected: str) -> None:
@@ -205,13 +237,16 @@ class _Run:
 
     def _policy(self, data: Mapping[str, Any]) -> policy.Verdict:
         assert self.rules is not None
-        facts = {k: Match(v) for k, v in data.get("policy", {}).get("value_rules", {}).items()}
         if data["command"] in policy.PAGE_COMMANDS:
             subject = policy.page_subject(data["command"], data["target"], _window(data["evidence"]["window"]))
-        else:
-            window = self.windows[data["snapshot_seq"]]
-            subject = policy.subject_of(_action(data), Evidence.from_json(data["evidence"]), window, facts)
-        return policy.decide(self.rules, subject)
+            return policy.decide(self.rules, subject)
+        return self._policy_on(data, Evidence.from_json(data["evidence"]))
+
+    def _policy_on(self, data: Mapping[str, Any], evidence: Evidence) -> policy.Verdict:
+        assert self.rules is not None
+        facts = {k: Match(v) for k, v in data.get("policy", {}).get("value_rules", {}).items()}
+        window = self.windows[data["snapshot_seq"]]
+        return policy.decide(self.rules, policy.subject_of(_action(data), evidence, window, facts))
 
     def _checks(self, seq: int, data: Mapping[str, Any]) -> actionability.Report:
         report = actionability.judge(_action(data), Evidence.from_json(data["evidence"]), Mode(data["mode"]))
@@ -231,7 +266,7 @@ class _Run:
             mark,
             previous,
             unanswered=gate["unanswered"],
-            newest_snapshot=max(self.windows, default=0),
+            newest_snapshot=self.newest,
             repeat_of=gate.get("repeat_of"),
         )
         recorded = {k: v for k, v in gate.items() if k != "fingerprint"}
