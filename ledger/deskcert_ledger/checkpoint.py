@@ -6,6 +6,7 @@ never write them, and what a verifier does not understand must not be signed alo
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from deskcert_ledger.merkle import HASH_BYTES
 from deskcert_ledger.note import MAX_SIGNATURES, Note, check_key_name, parse_note
 from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["Checkpoint", "Damage", "checkpoint_text", "parse_checkpoint", "read_checkpoints"]
+__all__ = ["Checkpoint", "Damage", "checkpoint_text", "file_size", "parse_checkpoint", "read_checkpoints"]
 
 _MAX_LINE = 4096
 _DASH = "— ".encode()
@@ -86,6 +87,14 @@ class _Lines:
         while end < 4 + MAX_SIGNATURES and self.at(end).startswith(_DASH) and self.at(end).endswith(b"\n"):
             end += 1
         return end if end > 4 else 0
+
+
+def file_size(file: BinaryIO) -> int:
+    """Bytes of an open file; reading goes on where it was."""
+    here = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(here)
+    return size
 
 
 def read_checkpoints(file: BinaryIO, *, limit: int) -> Iterator[Checkpoint | Damage]:

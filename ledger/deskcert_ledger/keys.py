@@ -56,6 +56,10 @@ class ProjectKey:
     def sign_note(self, text: str) -> str:
         return self._signer.sign_note(text)
 
+    def sign_bytes(self, message: bytes) -> bytes:
+        """For certificates; what is signed names its own format at its beginning."""
+        return self._signer.sign_bytes(message)
+
     def introduce(self, origin: str, run_vkey: str) -> str:
         """The signed note that stands as `key_intro` beside the run's vkey."""
         return self.sign_note(introduction_text(origin, run_vkey))
@@ -151,6 +155,11 @@ class RunKey:
         if self._signer is None:
             raise LedgerFormatError("this run is sealed: its key is destroyed")
         return self._signer.sign_note(text)
+
+    def sign_bytes(self, message: bytes) -> bytes:
+        if self._signer is None:
+            raise LedgerFormatError("this run is sealed: its key is destroyed")
+        return self._signer.sign_bytes(message)
 
     def destroy(self) -> None:
         """Drop the private key. The public half stays, for showing."""

@@ -14,6 +14,7 @@ from deskcert_ledger.keys import ProjectKey, RunKey
 from deskcert_ledger.merkle import Tree
 from deskcert_ledger.note import check_key_name
 from deskcert_ledger.payload import prepare
+from deskcert_ledger.run_certificate import certify_run
 from deskcert_ledger.sequencer import Ack, Receipt, Sequencer
 from deskcert_ledger.store import CHECKPOINTS, DISCLOSURES, Disk, RunFiles, create_files
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
@@ -109,9 +110,10 @@ class RunLedger:
         return self._sequencer.poisoned
 
     def seal(self) -> Sealed:
-        """Commit everything, write the final `checkpoint`, destroy the run key. Again: the same answer.
+        """Commit everything, write the certificate and the final `checkpoint`, destroy the run key.
 
-        Raises `LedgerUnavailable` when the ledger is or becomes poisoned; the folder then waits for recovery.
+        Again: the same answer. Raises `LedgerUnavailable` when the ledger is or becomes poisoned; the folder then waits
+        for recovery.
         """
         if self._sealed is not None:
             return self._sealed
@@ -122,6 +124,9 @@ class RunLedger:
             note = self._sequencer.last_note
             self._files.sync(CHECKPOINTS)
             self._files.sync(DISCLOSURES)
+            # Before the checkpoint: a crash in between leaves a certificate that recovery's seal makes good.
+            for name, content in certify_run(self.folder, self._key, note.decode()).items():
+                self._files.put(name, content)
             self._files.replace_checkpoint(note)
         except OSError as error:
             raise LedgerUnavailable(f"The ledger cannot be sealed: {error.strerror}.") from error

@@ -52,6 +52,12 @@ class Disk:
     def sync(self, fd: int) -> None:
         os.fsync(fd)
 
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.replace(new)
+
     def write_all(self, fd: int, data: bytes) -> None:
         """One write; more only if the system took less (a full disk answers at the second)."""
         done = self.write(fd, data)
@@ -106,8 +112,19 @@ class RunFiles:
             self._disk.sync(fd)
         finally:
             os.close(fd)
-        temporary.replace(self.folder / CHECKPOINT)
+        self._disk.rename(temporary, self.folder / CHECKPOINT)
         self._disk.sync(self._fd["."])
+
+    def put(self, name: str, data: bytes) -> None:
+        """Put a file that does not change any more in its place, whole or not at all. The folder's sync is the next."""
+        temporary = self.folder / f".{name}.tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            self._disk.write_all(fd, data)
+            self._disk.sync(fd)
+        finally:
+            os.close(fd)
+        self._disk.rename(temporary, self.folder / name)
 
     def keep_torn(self, source: str, offset: int, name: str) -> None:
         """Copy the bytes of `source` from `offset` on to `torn/<name>`, durably, before they are cut."""
@@ -122,7 +139,7 @@ class RunFiles:
             _sync_folder(path, self._disk)
 
     def truncate(self, name: str, size: int) -> None:
-        os.ftruncate(self._fd[name], size)
+        self._disk.truncate(self._fd[name], size)
         self._disk.sync(self._fd[name])
 
     def replace(self, name: str, parts: Iterable[bytes]) -> None:
@@ -132,7 +149,7 @@ class RunFiles:
             file.writelines(parts)
             file.flush()
             self._disk.sync(file.fileno())
-        temporary.replace(self.folder / name)
+        self._disk.rename(temporary, self.folder / name)
         self._disk.sync(self._fd["."])
         os.close(self._fd.pop(name))
         self._fd[name] = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND)

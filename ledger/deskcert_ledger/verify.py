@@ -8,7 +8,6 @@ says. `ledger.hashes` is only used to say *where* a line differs, never whether.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
@@ -18,14 +17,18 @@ from typing import Any
 
 from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.batch import check_batch
-from deskcert_ledger.blob import check_blob, is_reference
-from deskcert_ledger.checkpoint import Checkpoint, Damage, parse_checkpoint, read_checkpoints
+from deskcert_ledger.beside import contradiction
+from deskcert_ledger.blob import blob_path, check_blob, is_reference
+from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
+from deskcert_ledger.classes import WATCHED_KINDS, ClassTrees
+from deskcert_ledger.elision import elided_leaf
 from deskcert_ledger.epochs import Epochs
 from deskcert_ledger.hashes import first_difference
 from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.merkle import Tree
 from deskcert_ledger.note import MAX_NOTE_BYTES, Verifier, parse_vkey
 from deskcert_ledger.reader import check_record, open_ledger
+from deskcert_ledger.redaction import Redactions, read_redactions
 from deskcert_ledger.report import Finding, RunReport, Word
 from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
@@ -33,8 +36,9 @@ from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 __all__ = ["verify_run"]
 
 _CHUNK = 1 << 16
-_WATCHED = frozenset({"action.intent", "action.result", "recovery"})
+_WATCHED = frozenset({"action.intent", "action.result", "recovery"}) | WATCHED_KINDS
 _MAX_FINDINGS = 20
+_MAX_MISSING = 100_000
 _EXIT = {Word.COMPLETE: 0, Word.UNVERIFIABLE: 3}
 
 
@@ -44,18 +48,30 @@ def verify_run(
     pins: Sequence[str | Verifier] = (),
     every_signature: bool = False,
     schema: bool = False,
+    allow_elided: bool = False,
 ) -> RunReport:
     """Verify one run folder. `pins`: vkeys of project keys that count; none leaves it `unverifiable`.
+
+    `allow_elided`: lines that were elided for export count as records that nobody can read; without it they leave the
+    ledger `unverifiable`.
 
     Raises `LedgerFormatError` when the folder holds no ledger, or a pin is no key.
     """
     keys = tuple(parse_vkey(pin) if isinstance(pin, str) else pin for pin in pins)
-    return _Verification(folder, keys, every_signature=every_signature, schema=schema).run()
+    return _Verification(folder, keys, every_signature=every_signature, schema=schema, allow_elided=allow_elided).run()
 
 
 class _Verification:
-    def __init__(self, folder: Path, pins: tuple[Verifier, ...], *, every_signature: bool, schema: bool) -> None:
+    def __init__(
+        self, folder: Path, pins: tuple[Verifier, ...], *, every_signature: bool, schema: bool, allow_elided: bool
+    ) -> None:
         self.folder, self.pins = folder, pins
+        self.allow_elided, self.elided = allow_elided, 0
+        self.classes = ClassTrees()
+        self.certified = False
+        self.redactions = Redactions()
+        self.redacted_blobs: set[str] = set()
+        self.named_missing: set[str] = set()
         self.every_signature, self.schema = every_signature, schema
         self.notes_there = (folder / CHECKPOINTS).is_file()
         self.epochs = Epochs(pins, every_signature=every_signature, notes_there=self.notes_there)
@@ -66,7 +82,7 @@ class _Verification:
         self.tampered: Finding | None = None
         self.problems: list[Finding] = []
         self.dropped = 0
-        self.missing_blobs: list[Finding] = []
+        self.missing_blobs: dict[str, Finding] = {}
         self.blobs = self.unschemed = 0
         self.kinds: Counter[str] = Counter()
         self.open: dict[int, None] = {}
@@ -79,6 +95,7 @@ class _Verification:
     def run(self) -> RunReport:
         with open_ledger(self.folder) as file:
             self._read_final()
+            self._guarded(self._read_redactions)
             notes = self._notes()
             self.next_note = next(notes, None)
             known = self.next_note is not None or self.final is not None or self.tampered is not None
@@ -93,6 +110,8 @@ class _Verification:
                 self._bad_line(bad, notes, known=known)
             if self.tampered is None:
                 self._guarded(self.epochs.finish)
+            if self.tampered is None:
+                self._aside()
         if self.tree.size == 0 and not known:
             raise LedgerFormatError(f"{self.folder} holds a ledger without a record")
         return self._report()
@@ -114,7 +133,7 @@ class _Verification:
             return
         with (self.folder / CHECKPOINTS).open("rb") as file:
             # Not further than now: a run that goes on writes lines first and their notes after.
-            for item in read_checkpoints(file, limit=os.fstat(file.fileno()).st_size):
+            for item in read_checkpoints(file, limit=file_size(file)):
                 if isinstance(item, Damage):
                     self.damage.append(item)
                 else:
@@ -162,6 +181,13 @@ class _Verification:
             self._rows(lines, rows, notes)
             return
         for line in lines:  # something is unusual: line by line, so that its place is known
+            leaf = elided_leaf(line)
+            if leaf is not None:
+                self.elided += 1
+                self._rows([line], [{"kind": "elided"}], notes, leaves=[leaf])
+                if self.tampered is not None:
+                    return
+                continue
             try:
                 data = check_record(line, self.tree.size)
             except LedgerFormatError as error:
@@ -170,10 +196,17 @@ class _Verification:
             if self.tampered is not None:
                 return
 
-    def _rows(self, lines: list[bytes], rows: list[dict[str, Any]], notes: Iterator[Checkpoint]) -> None:
+    def _rows(
+        self,
+        lines: list[bytes],
+        rows: list[dict[str, Any]],
+        notes: Iterator[Checkpoint],
+        leaves: list[bytes] | None = None,
+    ) -> None:
         """Take lines of good form: stop at each that says something about the run, and at each size that is signed."""
         first, count, begin, done = self.tree.size, len(lines), self.offset, 0
-        leaves = [sha256(b"\x00" + line).digest() for line in lines]
+        if leaves is None:
+            leaves = [sha256(b"\x00" + line).digest() for line in lines]
         ends = list(accumulate((len(line) + 1 for line in lines), initial=begin))
         kinds = [row["kind"] for row in rows]
         watched = [
@@ -218,7 +251,9 @@ class _Verification:
                 self.open.pop(of, None)
         elif kind == "recovery":
             self._guarded(self.epochs.recover, seq, self.offset, data)
-        if b'"blob":' in line:
+        if kind in WATCHED_KINDS:
+            self._classed(seq, data, line)
+        if b'"blob":' in line and kind not in ("redaction", "blob.missing"):
             self._blobs(seq, data)
         if self.schema:
             self._schema(seq, data)
@@ -226,15 +261,30 @@ class _Verification:
     def _blobs(self, seq: int, value: Any) -> None:
         if is_reference(value):
             self.blobs += 1
+            name = value["blob"]
             wrong = check_blob(self.folder, value)
-            if wrong is not None and len(self.missing_blobs) < _MAX_FINDINGS:
-                self.missing_blobs.append(Finding(wrong, seq, self.offset))
+            if wrong is None:
+                if name in self.redactions.blobs:
+                    self._problem(Finding(f"blob {name[:12]}… was redacted and is still there", seq, self.offset))
+            elif name in self.redactions.blobs and not blob_path(self.folder, name).exists():
+                self.redacted_blobs.add(name)
+            elif len(self.missing_blobs) < _MAX_MISSING:
+                self.missing_blobs.setdefault(name, Finding(wrong, seq, self.offset))
         elif isinstance(value, dict):
             for item in value.values():
                 self._blobs(seq, item)
         elif isinstance(value, list):
             for item in value:
                 self._blobs(seq, item)
+
+    def _classed(self, seq: int, data: dict[str, Any], line: bytes) -> None:
+        """A record of a class; those that speak of deleted blobs are remembered."""
+        self.classes.add(seq, data, line)
+        if data["kind"] == "redaction":
+            names = data.get("blobs")
+            self.redacted_blobs.update(str(name) for name in names if name) if isinstance(names, list) else None
+        elif data["kind"] == "blob.missing":
+            self.named_missing.add(str(data.get("blob")))
 
     def _schema(self, seq: int, data: dict[str, Any]) -> None:
         from deskcert_schema.validate import check
@@ -243,6 +293,36 @@ class _Verification:
             self.unschemed += 1
             where = f"{problem.path}: " if problem.path else ""
             self._problem(Finding(f"does not fit its schema: {where}{problem.message}", seq, self.offset))
+
+    # -- beside the ledger -----------------------------------------------------------------------------------------
+
+    def _read_redactions(self) -> None:
+        self.redactions = read_redactions(self.folder, self.pins)
+
+    def _aside(self) -> None:
+        """What stands beside the ledger about the whole of it: redactions and the certificate."""
+        whole = (self.epochs.origin, self.tree.size, b64encode(self.tree.root()))
+        if any((entry.origin, entry.size, entry.root) != whole for entry in self.redactions.entries):
+            self._tamper(
+                "`redactions.jsonl` is about another ledger, or another state of this one", self.tree.size, self.offset
+            )
+            return
+        if self.elided or self.final is None or self.final.size != self.tree.size:
+            return
+        try:
+            wrong = contradiction(
+                self.folder,
+                self.pins,
+                origin=self.epochs.origin,
+                size=self.tree.size,
+                root=self.tree.root(),
+                classes=self.classes,
+            )
+        except LedgerFormatError:
+            return
+        self.certified = wrong is None
+        if wrong is not None:
+            self._tamper(wrong, self.tree.size, self.offset)
 
     # -- ends ----------------------------------------------------------------------------------------------------
 
@@ -290,8 +370,12 @@ class _Verification:
     def _report(self) -> RunReport:
         size, signed = self.tree.size, self.epochs.signed_size
         sealed = self.last_kind == "run.end" and self.final_seen and self.final is not None and self.final.size == size
-        for finding in self.missing_blobs:
-            if finding.seq is not None and finding.seq < signed:
+        for name, finding in self.missing_blobs.items():
+            if name in self.redacted_blobs and not blob_path(self.folder, name).exists():
+                continue
+            if name in self.named_missing:
+                self._problem(Finding(f"{finding.text}, as a later record says", finding.seq, finding.byte))
+            elif finding.seq is not None and finding.seq < signed:
                 self._tamper(finding.text, finding.seq, finding.byte or 0)
             else:
                 self._problem(finding)
@@ -332,7 +416,7 @@ class _Verification:
         size, words = self.tree.size, []
         if self.tampered is not None:
             return [(Word.TAMPERED.value, Word.TAMPERED)]
-        if not self.pins:
+        if not self.pins or (self.elided and not self.allow_elided):
             words.append((Word.UNVERIFIABLE.value, Word.UNVERIFIABLE))
         if self.open or len(self.epochs.all) > 1:
             words.append((Word.INTERRUPTED.value, Word.INTERRUPTED))
@@ -346,7 +430,11 @@ class _Verification:
         yield f"{self.tree.size} records: form, number and leaf hash"
         yield f"{self.epochs.notes} checkpoints: root recomputed, key of the right range"
         yield f"{self.epochs.signatures} signatures of checkpoints, and that of `{CHECKPOINT}`: {self.final_seen}"
-        yield f"{self.blobs} blobs: digest and length"
+        yield f"{self.blobs - len(self.redacted_blobs)} blobs: digest and length"
+        if self.certified:
+            yield "the certificate: signature, tree, and the members of every record class"
+        if self.redactions.entries and self.redactions.signed:
+            yield f"{len(self.redactions.entries)} redactions: signed by the pinned key"
         if self.pins and self.tampered is None:
             yield f"{len(self.epochs.all)} run keys: introduced by the pinned key"
         if self.schema:
@@ -357,6 +445,17 @@ class _Verification:
             yield "what comes after the first contradiction"
         if not self.pins:
             yield "whose ledger this is: no pinned key (--key)"
+        if self.elided:
+            allowed = "" if self.allow_elided else " (--allow-elided accepts that)"
+            yield f"{self.elided} elided lines: content, kind, number and blobs{allowed}"
+        if self.redacted_blobs:
+            yield f"{len(self.redacted_blobs)} blobs that were redacted"
+        if self.redactions.openings:
+            yield f"{len(self.redactions.openings)} openings that were redacted"
+        if self.redactions.entries and not self.redactions.signed:
+            yield "whose the redactions are: no pinned key (--key)"
+        if not self.certified and self.tampered is None:
+            yield "whether each record class is complete: no certificate, or not all lines"
         if not self.notes_there:
             yield f"checkpoints before the last: `{CHECKPOINTS}` is missing"
         elif not self.every_signature and self.epochs.notes > self.epochs.signatures:

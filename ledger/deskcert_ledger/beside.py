@@ -1,0 +1,80 @@
+"""A certificate beside what it is about: do the files still say what it says?
+
+Used by `ledger certificate verify` for the files around a certificate, and by a full verification for the record
+classes of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from deskcert_ledger.b64 import b64encode
+from deskcert_ledger.certificate import Certificate, check_certificate, file_digest, read_certificate
+from deskcert_ledger.classes import ClassTrees
+from deskcert_ledger.note import Verifier
+from deskcert_ledger.run_certificate import RUN_CERTIFICATE
+from deskcert_ledger.sshsig import check_sshsig
+from deskcert_ledger.statement import RUN_PREDICATE
+from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+
+__all__ = ["Beside", "check_beside", "contradiction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    checked: tuple[str, ...]
+    problems: tuple[str, ...]
+    not_checked: tuple[str, ...]
+
+
+def check_beside(path: Path, certificate: Certificate) -> Beside:
+    """Compare a certificate at `path` with the files it names and with its SSH signature, where they are there."""
+    checked: list[str] = []
+    problems: list[str] = []
+    missing: list[str] = []
+    for name, digest in certificate.statement.subjects:
+        where = PurePosixPath(name)
+        if where.is_absolute() or ".." in where.parts or not where.suffix:
+            missing.append(f"{name}: not a file beside the certificate")
+            continue
+        try:
+            same = file_digest(path.parent / where) == digest
+        except OSError:
+            missing.append(f"{name}: not there")
+            continue
+        (checked if same else problems).append(f"{name}: {'same digest' if same else 'another content than certified'}")
+    armour = path.with_name(path.name.partition(".")[0] + ".sshsig")
+    if path.name.endswith(".intoto.jsonl"):
+        try:
+            held = check_sshsig(read_certificate(armour), read_certificate(path), certificate.key)
+            (checked if held else problems).append(f"{armour.name}: {'holds' if held else 'does not hold'}")
+        except LedgerFormatError as error:
+            (problems if armour.exists() else missing).append(f"{armour.name}: {error}")
+    return Beside(tuple(checked), tuple(problems), tuple(missing))
+
+
+def contradiction(
+    folder: Path, pins: Sequence[Verifier], *, origin: str, size: int, root: bytes, classes: ClassTrees
+) -> str | None:
+    """For a full verification: does the run's own certificate say something else than its records?
+
+    Raises `LedgerFormatError` when there is no certificate, or it cannot be judged without a pin.
+    """
+    path = folder / RUN_CERTIFICATE
+    if not pins or not path.exists():
+        raise LedgerFormatError("no certificate, or no pin")
+    try:
+        certificate = check_certificate(read_certificate(path), pins)
+    except (LedgerTampered, LedgerFormatError) as error:
+        return f"{RUN_CERTIFICATE}: {error}"
+    told: dict[str, Any] = certificate.statement.predicate
+    if certificate.statement.predicate_type != RUN_PREDICATE or certificate.classes is None:
+        return f"{RUN_CERTIFICATE} is no certificate of a run"
+    if (told.get("origin"), told.get("size"), told.get("root")) != (origin, size, b64encode(root)):
+        return f"{RUN_CERTIFICATE} is about another ledger, or another state of this one"
+    if certificate.classes != classes.note(origin, size, root):
+        return f"{RUN_CERTIFICATE} counts the record classes otherwise than the records do"
+    return None
