@@ -69,6 +69,7 @@ def _number(name: str, least: int, most: int, help_: str) -> Param:
     return Param(name, {"type": "integer", "minimum": least, "maximum": most}, help_)
 
 
+_DIALOG: Final = Param("dialog", {"type": "string"}, "Its id, as it was told; without it, the one that is open.")
 _PLAIN: Final = {
     "click": "Click an element, once.",
     "double-click": "Click an element twice, as one gesture.",
@@ -195,6 +196,21 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             acting=True,
             example="deskcert navigate http://127.0.0.1:8000/orders",
         ),
+        "back": CommandInfo("Go back in the page's history.", _COMMON, acting=True, example="deskcert back"),
+        "forward": CommandInfo("Go forward in the page's history.", _COMMON, acting=True, example="deskcert forward"),
+        "reload": CommandInfo("Load the page anew.", _COMMON, acting=True, example="deskcert reload"),
+        "dialog-accept": CommandInfo(
+            "Accept the native dialog that is open.",
+            (_DIALOG, Param("text", {"type": "string"}, "The answer to a prompt."), *_COMMON),
+            acting=True,
+            example="deskcert dialog-accept",
+        ),
+        "dialog-dismiss": CommandInfo(
+            "Dismiss the native dialog that is open.",
+            (_DIALOG, *_COMMON),
+            acting=True,
+            example="deskcert dialog-dismiss",
+        ),
         "status": CommandInfo("What is used up, what is open, and which policy holds.", example="deskcert status"),
         "finish": CommandInfo(
             "Make your claim about the task; nothing more is done after it.",
@@ -213,11 +229,19 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
 )
 
 
-def input_schema(command: str) -> dict[str, Any]:
-    """JSON Schema of a command's arguments. A command that is not in the table takes what it takes."""
+def input_schema(command: str, names: Mapping[str, bool] | None = None) -> dict[str, Any]:
+    """JSON Schema of a command's arguments. For a command that is not in the table `names` has its arguments, and
+    whether each is required; what they may be is the command's to judge."""
     info = COMMANDS.get(command)
     if info is None:
-        return {"type": "object"}
+        told = {p.name: {**p.schema, "description": p.help} for p in (_REF, *_COMMON)}
+        found = names or {}
+        return {
+            "type": "object",
+            "properties": {name: told.get(name, {}) for name in found},
+            "required": [name for name, required in found.items() if required],
+            "additionalProperties": not found,
+        }
     return {
         "type": "object",
         "properties": {p.name: {**p.schema, "description": p.help} for p in info.params},

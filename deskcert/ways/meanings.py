@@ -56,6 +56,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "interceptor_late": "Something got between after the check.",
         "pending_dialog": "A native dialog is open and blocks the page.",
         "navigation_failed": "The page did not load.",
+        "wait_timeout": "What was waited for did not come in time.",
         "component_lost": "A part of the harness (the browser, the session's process) is gone.",
     }
 )

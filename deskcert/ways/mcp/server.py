@@ -56,7 +56,7 @@ class _Desk:
         )
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        return input_schema(name) if name in self._commands else None
+        return _input_schema(name) if name in self._commands else None
 
     async def _list_tools(
         self, _ctx: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
@@ -149,13 +149,20 @@ def _tool(name: str, *, acting: bool) -> types.Tool:
     return types.Tool(
         name=name,
         description=line,
-        input_schema=input_schema(name),
+        input_schema=_input_schema(name),
         output_schema=output_schema(name),
         # Even a verified action is not idempotent: a client must never repeat one by itself.
         annotations=types.ToolAnnotations(
             title=name, read_only_hint=reads, destructive_hint=acting, idempotent_hint=reads, open_world_hint=acting
         ),
     )
+
+
+def _input_schema(name: str) -> dict[str, Any]:
+    from deskcert.session.commands import COMMANDS
+
+    handler = COMMANDS.get(name)
+    return input_schema(name, {a.name: a.required for a in handler.args} if handler is not None else None)
 
 
 def _wants_progress(ctx: ServerRequestContext[Any, Any]) -> bool:
