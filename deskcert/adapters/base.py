@@ -243,6 +243,10 @@ class PageAdapter(Protocol):
         """Where back, forward or reload would lead; None where there is no such document."""
         ...
 
+    def network(self) -> tuple[int, int]:
+        """Requests under way, and microseconds since the last of them began or ended. Streams do not count."""
+        ...
+
     async def page(self, action: PageAction, *, number: int, budget_ms: int, at: PointHook) -> Navigation:
         """Once, like `Adapter.navigate`."""
         ...

@@ -119,7 +119,8 @@ def one_of(*words: str) -> Reader:
 KNOWN_ARGUMENTS: Final = frozenset(
     (
         *("ref", "timeout_ms", "repeat_of", "property", "state", "url", "outcome", "key"),
-        *("direction", "amount"),
+        *("direction", "amount", "role", "first", "last", "nth", "count", "limit", "exact", "predicate", "dialog"),
+        *("navigation", "network_quiet_ms", "ms"),
         *("interactive_only", "compact", "max_depth", "include_bounds", "budget_ms", "max_nodes"),
     )
 )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from deskcert.adapters.base import RawNode
 from deskcert.session.snapshots import Snapshot, is_secure
 
-__all__ = ["Display", "nested", "shown_within", "text_form"]
+__all__ = ["Display", "nested", "shown_node", "shown_within", "text_form"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,13 @@ def _shown(branch: _Branch, snapshot_id: str, display: Display) -> dict[str, Any
         out["subtree_truncated"] = True
     out["children"] = [_shown(c, snapshot_id, display) for c in branch.children]
     return out
+
+
+def shown_node(node: RawNode, snapshot_id: str) -> dict[str, Any]:
+    """One node by itself, as it stands in a tree, without its children."""
+    shown = _shown(_Branch(node), snapshot_id, Display())
+    del shown["children"]
+    return shown
 
 
 def _walk(branches: list[_Branch], depth: int) -> Iterator[tuple[int, _Branch]]:

@@ -82,6 +82,8 @@ class DetailKind(StrEnum):
     INTERCEPTOR_LATE = "interceptor_late"
     PENDING_DIALOG = "pending_dialog"
     NAVIGATION_FAILED = "navigation_failed"
+    WAIT_TIMEOUT = "wait_timeout"
+    """What was waited for did not come in time."""
     COMPONENT_LOST = "component_lost"
 
 

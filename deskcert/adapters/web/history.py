@@ -51,6 +51,9 @@ class PageCommands:
         method = self._requests.document_method(self._frames.main.loader) if command == "reload" else None
         return Entry(found["url"], method)
 
+    def network(self) -> tuple[int, int]:
+        return self._requests.network()
+
     async def page(self, action: PageAction, *, number: int, budget_ms: int, at: PointHook) -> Navigation:
         if self._alive.reason is not None:
             return Navigation(DispatchEnd.NOT_SENT, error=self._alive.reason)

@@ -20,6 +20,8 @@ from deskcert_schema.vocabulary import NetworkHow
 __all__ = ["RequestLog", "causal_number"]
 
 WINDOW_US: Final = 1_000_000
+_STREAMS: Final = frozenset({"EventSource", "WebSocket", "Media", "Ping", "Preflight"})
+"""Requests that stay open, or whose end is never told."""
 _ACTION: Final = re.compile(r"deskcert://action/([0-9]{1,15})", re.ASCII)
 
 
@@ -38,6 +40,8 @@ class RequestLog:
         """Request id to (action, index) while it can still change."""
         self._documents: dict[str, int] = {}
         self._methods: dict[str, str] = {}
+        self._under_way: set[str] = set()
+        self._moved_us = now_us()
         self._dispatching: _Dispatching | None = None
         self._navigating: tuple[int, str] | None = None
 
@@ -45,6 +49,7 @@ class RequestLog:
         channel.on("Network.requestWillBeSent", self._requested)
         channel.on("Network.responseReceived", self._answered)
         channel.on("Network.loadingFailed", self._failed)
+        channel.on("Network.loadingFinished", lambda event: self._over(event["requestId"]))
 
     def begin(self, number: int, *, url: str | None = None) -> None:
         """A dispatch starts; `url` where it is a navigation, whose document request is then causal."""
@@ -62,12 +67,24 @@ class RequestLog:
         """HTTP status with which a document came, by its generation."""
         return self._documents.get(loader)
 
+    def network(self) -> tuple[int, int]:
+        """Requests under way, and microseconds since the last one began or ended."""
+        return len(self._under_way), self._now_us() - self._moved_us
+
+    def _over(self, request_id: str) -> None:
+        if request_id in self._under_way:
+            self._under_way.discard(request_id)
+            self._moved_us = self._now_us()
+
     def document_method(self, loader: str) -> str | None:
         """With which method a document was asked for, the last redirection included."""
         return self._methods.get(loader)
 
     def _requested(self, event: dict[str, Any]) -> None:
         request_id = event["requestId"]
+        if event.get("type") not in _STREAMS:
+            self._under_way.add(request_id)
+            self._moved_us = self._now_us()
         if event.get("type") == "Document" and event.get("loaderId") == request_id:
             self._methods[request_id] = event["request"]["method"]
         if "redirectResponse" in event:
@@ -110,6 +127,7 @@ class RequestLog:
         self._change(event["requestId"], state="answered", status=status)
 
     def _failed(self, event: dict[str, Any]) -> None:
+        self._over(event["requestId"])
         found = self._open.pop(event["requestId"], None)
         # A body that breaks off after the status has come is still an answered request.
         if found is not None and self._of[found[0]][found[1]].state == "pending":

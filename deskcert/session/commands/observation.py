@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, assert_never
 
 from deskcert.adapters.base import Action, Gone, Live, ObserveOptions, Unreadable
@@ -17,7 +18,7 @@ from deskcert.session.snapshots import Saved, Snapshot, numbered, observation_pa
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import Code, Command, DetailKind, PipelinePoint, RecordKind
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "live", "not_observed", "observed"]
 
 _DEFAULT: Final = ObserveOptions()
 _LOOK_MS: Final = 2_000
@@ -28,24 +29,30 @@ async def _snapshot(desk: Desk, call: Call) -> dict[str, Any]:
     options = ObserveOptions(
         budget_ms=wanted["budget_ms"], max_nodes=wanted["max_nodes"], include_bounds=wanted["include_bounds"]
     )
+    snapshot, reasons = await observed(desk, options, dict(wanted))
+    shown = Display(
+        wanted["interactive_only"], wanted["compact"], wanted["max_depth"], include_bounds=wanted["include_bounds"]
+    )
+    return success(Command.SNAPSHOT, _data(snapshot, shown, reasons), ledger=LedgerPlace(snapshot.seq))
+
+
+async def observed(desk: Desk, options: ObserveOptions, wanted: Mapping[str, Any]) -> tuple[Snapshot, tuple[str, ...]]:
+    """A new snapshot, recorded, and why it is not complete. `wanted` is what the record says was asked."""
     try:
         raw = await desk.adapter.observe(options)
     except AdapterError as exc:
-        raise _not_observed(exc) from exc
+        raise not_observed(exc) from exc
     nodes, count = numbered(raw.nodes)
     made = snapshot_id(desk.rng(6))
-    payload = observation_payload(made, raw, nodes, dict(wanted), desk.options.bait)
+    payload = observation_payload(made, raw, nodes, wanted, desk.options.bait)
     receipt = await desk.records.write(RecordKind.OBSERVATION, payload, durable=False)
     snapshot = Snapshot(made, receipt.seq, raw.window, nodes, count, raw.complete)
     desk.state.snapshots.add(snapshot)
     await desk.at_point(PipelinePoint.OBSERVED, desk.state.actions + 1)
-    shown = Display(
-        wanted["interactive_only"], wanted["compact"], wanted["max_depth"], include_bounds=wanted["include_bounds"]
-    )
-    return success(Command.SNAPSHOT, _data(snapshot, shown, raw.reasons), ledger=LedgerPlace(receipt.seq))
+    return snapshot, raw.reasons
 
 
-def _not_observed(exc: AdapterError) -> Refused:
+def not_observed(exc: AdapterError) -> Refused:
     kind = DetailKind(exc.kind) if exc.kind in set(DetailKind) else DetailKind.OBSERVATION_INCOMPLETE
     code = Code.ACTION_FAILED if kind is DetailKind.PENDING_DIALOG else Code.APP_UNRESPONSIVE
     return Refused(code, f"the page could not be read: {exc}", phase="resolve", kind=kind)
@@ -72,7 +79,7 @@ def _data(snapshot: Snapshot, shown: Display, reasons: tuple[str, ...]) -> dict[
 
 async def _get(desk: Desk, call: Call) -> dict[str, Any]:
     saved = desk.saved(call.values["ref"])
-    evidence = await _live(desk, saved, call)
+    evidence = await live(desk, saved, call)
     wanted = call.values["property"]
     data: dict[str, Any] = {"ref": str(saved.ref), "property": wanted}
     secure = wanted == "value" and evidence.states.get("secure") == Known(True)
@@ -109,7 +116,7 @@ def _property(evidence: Evidence, wanted: str) -> Field[Any]:
 
 async def _is(desk: Desk, call: Call) -> dict[str, Any]:
     saved = desk.saved(call.values["ref"])
-    evidence = await _live(desk, saved, call)
+    evidence = await live(desk, saved, call)
     asked = call.values["property"]
     data: dict[str, Any] = {"ref": str(saved.ref), "property": asked}
     match evidence.states.get(asked, ABSENT):
@@ -122,7 +129,7 @@ async def _is(desk: Desk, call: Call) -> dict[str, Any]:
     return success(Command.IS, data, ledger=LedgerPlace(saved.snapshot_seq))
 
 
-async def _live(desk: Desk, saved: Saved, call: Call) -> Evidence:
+async def live(desk: Desk, saved: Saved, call: Call) -> Evidence:
     """(2) The live element, if it still is what the ref was given for. Raises `Refused`."""
     try:
         probed = await desk.adapter.probe(saved.handle, Action(call.command), budget_ms=_LOOK_MS)

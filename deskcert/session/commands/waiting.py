@@ -1,0 +1,193 @@
+"""`wait`: until an element, a text, a navigation, a dialog or the network is as asked. It looks and touches nothing.
+
+What could not be read is no answer: an incomplete look never says that a text is gone, and a look that comes too late
+does not count. The waits that look at the page take no snapshot, so no ref comes or goes by them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from deskcert.adapters.base import ObserveOptions, PageAdapter
+from deskcert.contract.envelope import success
+from deskcert.contract.evidence import ABSENT, Known
+from deskcert.session.answers import Refused
+from deskcert.session.args import Arg, boolean, one_of, ref, text, whole_number
+from deskcert.session.commands.observation import live, not_observed
+from deskcert.session.desk import Call, Desk, Handler
+from deskcert.session.matching import Query, run
+from deskcert_schema.errors import AdapterError
+from deskcert_schema.vocabulary import Code, Command, DetailKind
+
+__all__ = ["COMMANDS"]
+
+_EVERY_MS: Final = 100
+_TIMEOUT_MS: Final = 10_000
+_MODES: Final = ("ms", "ref", "text", "text_gone", "navigation", "dialog", "network_quiet_ms")
+_PREDICATES: Final = (
+    "exists",
+    "gone",
+    "visible",
+    "enabled",
+    "disabled",
+    "checked",
+    "unchecked",
+    "expanded",
+    "collapsed",
+    "focused",
+)
+_STATES: Final = {"disabled": ("enabled", False), "unchecked": ("checked", False), "collapsed": ("expanded", False)}
+
+type Look = Callable[[], Awaitable[str | None]]
+"""None: it is as asked. Otherwise what is seen instead, in words."""
+
+
+async def _wait(desk: Desk, call: Call) -> dict[str, Any]:
+    values = call.values
+    chosen = [m for m in _MODES if values[m] not in (None, False)]
+    if len(chosen) != 1:
+        raise Refused(Code.INVALID_ARGS, f"wait takes exactly one of {', '.join(_MODES)}", phase="parse")
+    began, mode = desk.now_us(), chosen[0]
+    if mode == "ms":
+        await asyncio.sleep(values["ms"] / 1_000)
+    else:
+        await _until(desk, _look_of(desk, call, mode), mode, began, values["timeout_ms"])
+    data = {"waited_for": mode, "elapsed_ms": (desk.now_us() - began) // 1_000}
+    if mode == "dialog" and (dialog := desk.adapter.dialog()) is not None:
+        data["dialog"] = {"id": dialog.id, "type": dialog.type, "text": dialog.text[:1_000]}
+    return success(Command.WAIT, data)
+
+
+async def _until(desk: Desk, look: Look, mode: str, began: int, timeout_ms: int) -> None:
+    """A first look always; then one every 100 ms. Raises `Refused` with what was seen last."""
+    while True:
+        seen = await look()
+        elapsed = (desk.now_us() - began) // 1_000
+        if seen is None and (elapsed <= timeout_ms or timeout_ms == 0):
+            return
+        if elapsed + _EVERY_MS > timeout_ms:
+            last = seen or "it came too late"
+            raise Refused(
+                Code.TIMEOUT,
+                f"{mode.replace('_', ' ')}: not within {timeout_ms} ms ({last})",
+                phase="resolve",
+                kind=DetailKind.WAIT_TIMEOUT,
+                details={"timeout_ms": timeout_ms, "elapsed_ms": elapsed, "last_seen": last},
+            )
+        await asyncio.sleep(_EVERY_MS / 1_000)
+
+
+def _look_of(desk: Desk, call: Call, mode: str) -> Look:
+    values = call.values
+    match mode:
+        case "ref":
+            return lambda: _element(desk, call)
+        case "text":
+            return lambda: _text(desk, values["text"])
+        case "text_gone":
+            return lambda: _text_gone(desk, values["text_gone"])
+        case "navigation":
+            return _navigated(desk)
+        case "dialog":
+            return lambda: _dialog(desk)
+        case _:
+            began = desk.now_us()
+            return lambda: _quiet(desk, values["network_quiet_ms"], began)
+
+
+async def _element(desk: Desk, call: Call) -> str | None:
+    wanted = call.values["predicate"]
+    try:
+        evidence = await live(desk, desk.saved(call.values["ref"]), call)
+    except Refused as gone:
+        if gone.code is not Code.STALE_REF:
+            return gone.message
+        if wanted == "gone":
+            return None
+        raise  # it never comes back: another element with its name is another element
+    if wanted in ("exists", "gone"):
+        return None if wanted == "exists" else "it is still there"
+    state, holds = _STATES.get(wanted, (wanted, True))
+    found = evidence.states.get(state, ABSENT)
+    if found == Known(holds):
+        return None
+    return f"its state {state} is {str(found.value).lower() if isinstance(found, Known) else 'not known'}"
+
+
+async def _seen(desk: Desk, wanted: str) -> tuple[bool, bool]:
+    """Whether the text is there, and whether the look was complete."""
+    try:
+        raw = await desk.adapter.observe(ObserveOptions())
+    except AdapterError as exc:
+        if exc.kind == DetailKind.PENDING_DIALOG:
+            raise not_observed(exc) from exc
+        return False, False
+    found = run(Query(texts={"text": wanted}), raw.nodes, complete=raw.complete)
+    values = run(Query(texts={"value": wanted}), raw.nodes, complete=raw.complete)
+    return bool(found.matches or values.matches), found.complete
+
+
+async def _text(desk: Desk, wanted: str) -> str | None:
+    there, _ = await _seen(desk, wanted)
+    return None if there else "the text is not seen"
+
+
+async def _text_gone(desk: Desk, wanted: str) -> str | None:
+    there, complete = await _seen(desk, wanted)
+    if there:
+        return "the text is still there"
+    return None if complete else "the page was not read completely"
+
+
+def _navigated(desk: Desk) -> Look:
+    """Until the document is another one than that of the newest snapshot, or than now where there is none."""
+    newest = desk.state.snapshots.newest
+    before: list[tuple[str, str]] = [(newest.window.document, newest.window.url)] if newest is not None else []
+
+    async def look() -> str | None:
+        try:
+            window = await desk.adapter.window()
+        except AdapterError as exc:
+            return str(exc)
+        now = (window.document, window.url)
+        if not before:
+            before.append(now)
+        return None if now != before[0] else "the page is still the same"
+
+    return look
+
+
+async def _dialog(desk: Desk) -> str | None:
+    return None if desk.adapter.dialog() is not None else "no dialog is open"
+
+
+async def _quiet(desk: Desk, wanted_ms: int, began: int) -> str | None:
+    """Quiet from the beginning of the wait on: what was just done may not have asked for anything yet."""
+    if not isinstance(desk.adapter, PageAdapter):
+        raise Refused(Code.PLATFORM_NOT_SUPPORTED, "there are no pages here", phase="parse")
+    under_way, quiet_us = desk.adapter.network()
+    if under_way:
+        return f"{under_way} requests are under way"
+    quiet_us = min(quiet_us, desk.now_us() - began)
+    return None if quiet_us >= wanted_ms * 1_000 else f"quiet for {quiet_us // 1_000} ms"
+
+
+COMMANDS: Final = (
+    Handler(
+        Command.WAIT,
+        (
+            Arg("ms", whole_number(1, 60_000)),
+            Arg("ref", ref),
+            Arg("predicate", one_of(*_PREDICATES), default="exists"),
+            Arg("text", text(1_000, empty=False)),
+            Arg("text_gone", text(1_000, empty=False)),
+            Arg("navigation", boolean, default=False),
+            Arg("dialog", boolean, default=False),
+            Arg("network_quiet_ms", whole_number(1, 60_000)),
+            Arg("timeout_ms", whole_number(0, 60_000), default=_TIMEOUT_MS),
+        ),
+        _wait,
+    ),
+)
