@@ -39,11 +39,14 @@ MAX_SIGNATURES = 100
 """The specification asks to accept at least 16; Go's package stops at 100."""
 _PUBLIC_BYTES, _SIGNATURE_BYTES, _KEY_ID_BYTES = 32, 64, 4
 _DASH = "— "
+_PLAIN_NAME = re.compile(r"[!-*,-~]+", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 
 
 def check_key_name(name: str) -> str:
     """Names are not empty and have no Unicode space, no control character and no plus sign."""
+    if _PLAIN_NAME.fullmatch(name) is not None:
+        return name
     if not name or "+" in name or any(c.isspace() or not c.isprintable() for c in name):
         raise LedgerFormatError(f"not a key name (no spaces, no '+', not empty): {name[:80]!a}")
     return name

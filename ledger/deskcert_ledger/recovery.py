@@ -11,7 +11,6 @@ A recovery that is itself killed at any point leaves a ledger that can be recove
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from deskcert_ledger.b64 import b64encode
-from deskcert_ledger.checkpoint import Checkpoint, Damage, parse_checkpoint, read_checkpoints
+from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
 from deskcert_ledger.clock import Clock, SystemClock
 from deskcert_ledger.epochs import Epochs
 from deskcert_ledger.hashes import stored_hashes
@@ -34,7 +33,7 @@ from deskcert_schema.disposition import RETRY_OF, Delivery
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered, LedgerUnavailable
 from deskcert_schema.vocabulary import VerificationScope
 
-__all__ = ["Outcome", "Recovered", "recover_run"]
+__all__ = ["Outcome", "Recovered", "recover_open", "recover_run"]
 
 
 _UNTOUCHED = "Nothing was changed."
@@ -104,23 +103,26 @@ def recover_run(
     try:
         files = open_files(folder, disk or Disk())
         try:
-            return _recover(folder, files, project_key, clock or SystemClock(), rng)
+            return recover_open(folder, files, project_key, clock or SystemClock(), rng)
         finally:
             files.close()
     except OSError as error:
         raise LedgerUnavailable(f"The ledger in {folder} cannot be recovered: {error.strerror}.") from error
 
 
-def _recover(
+def recover_open(
     folder: Path, files: RunFiles, project_key: ProjectKey, clock: Clock, rng: Callable[[int], bytes]
 ) -> Recovered:
+    """What `recover_run` does, on files that are open and locked. Raises `OSError` as it comes."""
     notes = _read_notes(folder)
     scan = _scan(folder, notes, project_key)
     size, torn = scan.tree.size, scan.size_in_file - scan.end
     if size == 0:
         return Recovered(Outcome.EMPTY, 0, cut=torn)
     if torn == 0 and scan.signed_size == size and (scan.last_kind == "run.end" or scan.is_recovered):
-        return _finish_seal(files, scan, notes)
+        is_sealed = notes.final is not None and notes.final.size == size
+        if is_sealed or not scan.open_intents:
+            return _finish_seal(files, scan, notes)
     _cut(files, scan, notes)
     key = RunKey(scan.origin, rng(32))
     ledger = RunLedger(folder, files, Sequencer(files, scan.tree, key, scan.origin, clock), key, rng=rng)
@@ -175,7 +177,7 @@ class _Notes:
 def _read_notes(folder: Path) -> _Notes:
     found = _Notes([], damaged=False, final=None)
     with (folder / CHECKPOINTS).open("rb") as file:
-        for item in read_checkpoints(file, limit=os.fstat(file.fileno()).st_size):
+        for item in read_checkpoints(file, limit=file_size(file)):
             if isinstance(item, Damage):
                 found.damaged = True
             else:
@@ -200,7 +202,7 @@ def _scan(folder: Path, notes: _Notes, project_key: ProjectKey) -> _Scan:
     left = iter(notes.all)
     note = next(left, None)
     with (folder / LEDGER).open("rb") as file:
-        scan.size_in_file = os.fstat(file.fileno()).st_size
+        scan.size_in_file = file_size(file)
         while (line := file.readline(MAX_LINE_BYTES + 2)).endswith(b"\n"):
             seq = scan.tree.size
             try:
@@ -264,7 +266,7 @@ def _finish_seal(files: RunFiles, scan: _Scan, notes: _Notes) -> Recovered:
     size, last = scan.tree.size, scan.checkpoint
     assert last is not None
     sealed = Sealed(size, b64encode(last.root), last.raw.decode())
-    if notes.final is not None and notes.final.size == size:
+    if notes.final is not None and notes.final.size == size and not notes.damaged:
         return Recovered(Outcome.NOTHING_TO_DO, size, size, sealed=sealed)
     _mend_notes(files, scan, notes)
     files.replace_checkpoint(last.raw)

@@ -86,8 +86,8 @@ class Sequencer:
         self._head = (tree.size, b64encode(tree.root()))
         self._commits = 0
         self._refreshed_us: int | None = None
-        self._thread = threading.Thread(target=self._run, name="deskcert-ledger", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        """Begun when it is first needed: a lone synchronous caller never needs it."""
 
     @property
     def head(self) -> tuple[int, str]:
@@ -105,7 +105,7 @@ class Sequencer:
         """Queue a record; waits while the queue is full. A poisoned ledger's future has failed already."""
         with self._lock:
             while len(self._queue) >= _QUEUE_RECORDS and self._poison is None and not self._closing:
-                self._not_empty.notify()
+                self._wake()
                 self._not_full.wait()
             item = _Item(timestamp(self._clock.now()), self._clock.monotonic_us(), w, kind, prepared, ack)
             item.future.set_running_or_notify_cancel()  # a record cannot be taken back
@@ -115,8 +115,15 @@ class Sequencer:
                 return item.future
             self._queue.append(item)
             if wake:
-                self._not_empty.notify()
+                self._wake()
         return item.future
+
+    def _wake(self) -> None:
+        """See that the thread looks at the queue. The caller holds the lock."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="deskcert-ledger", daemon=True)
+            self._thread.start()
+        self._not_empty.notify()
 
     def run_now(self) -> None:
         """Do the sequencer's turn in this thread if nobody else is at it; else see that the thread does it."""
@@ -129,7 +136,7 @@ class Sequencer:
             if idle and not self._queue:
                 return
         with self._lock:
-            self._not_empty.notify()
+            self._wake()
 
     def close(self) -> None:
         """Commit what waits and end the thread. Nothing can be submitted afterwards."""
@@ -137,7 +144,12 @@ class Sequencer:
             self._closing = True
             self._not_empty.notify_all()
             self._not_full.notify_all()
-        self._thread.join()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+            return
+        with self._turn_lock:
+            self._turn(flush=True)
 
     def _run(self) -> None:
         while True:
@@ -218,6 +230,8 @@ class Sequencer:
             or now - self._refreshed_us >= _CHECKPOINT_US
             or self._commits >= _CHECKPOINT_COMMITS
         ):
+            # First: else a crash could leave a seal whose own note is torn here, which reads like tampering.
+            self._files.sync(CHECKPOINTS)
             self._files.replace_checkpoint(self._last_note)
             self._commits, self._refreshed_us = 0, now
 

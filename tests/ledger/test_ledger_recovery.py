@@ -111,6 +111,25 @@ def test_lines_past_the_last_note_are_kept_and_reported(crashed: Path, key: Proj
     assert (crashed / "torn" / f"checkpoints.{records(crashed)[4]['cut']}").exists()
 
 
+def test_a_checkpoint_that_outlived_its_note_among_the_others_is_mended(crashed: Path, key: ProjectKey) -> None:
+    """`checkpoint` is durable, `checkpoints` need not be: recovery puts the note back, and keeps what was there."""
+    recover(crashed, key)
+    whole = (crashed / "checkpoints").read_bytes()
+    (crashed / "checkpoints").write_bytes(whole[:-40] + bytes(40))
+    assert recover(crashed, key, "again").outcome is Outcome.SEALED
+    report = verify_run(crashed, pins=[key.vkey])
+    assert (report.headline, report.problems) == ("interrupted", ())
+    assert (crashed / "checkpoints").read_bytes().endswith((crashed / "checkpoint").read_bytes())
+
+
+def test_an_intent_without_result_is_made_unknown_even_after_run_end(create: Create, key: ProjectKey) -> None:
+    ledger = create()
+    ledger.append("action.intent", {"action": 1})
+    ledger.append("run.end", {"outcome": "finished"})
+    ledger.abandon()
+    assert recover(ledger.folder, key).open_intents == (1,)
+
+
 def tails(whole: bytes, choose: random.Random) -> list[bytes]:
     """What a crash can leave after the last durable byte: pieces of the next lines, zeros, pages out of order."""
     cut = choose.randrange(len(whole))

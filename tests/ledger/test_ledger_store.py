@@ -278,6 +278,23 @@ def test_the_first_error_poisons_and_nothing_acknowledged_is_lost(
     assert report.headline == "interrupted"
 
 
+class OrderOfSyncs(Disk):
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def sync(self, fd: int) -> None:
+        self.names.append(Path(f"/proc/self/fd/{fd}").readlink().name)
+        super().sync(fd)
+
+
+def test_the_notes_are_durable_before_checkpoint_is_replaced(create: Create) -> None:
+    """Else a crash could leave a seal whose own note is torn among the others, which reads like tampering."""
+    disk = OrderOfSyncs()
+    create(disk=disk)
+    at = disk.names.index(".checkpoint.tmp")
+    assert disk.names[at - 1] == "checkpoints"
+
+
 def test_a_folder_that_cannot_be_made_is_unavailable(create: Create, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LedgerUnavailable):
