@@ -282,3 +282,26 @@ async def test_somebody_who_speaks_another_language_is_let_go(tmp_path: Path) ->
         into.feed_data(b"hello?\n" * (MAX_BAD + 1))
         await asyncio.wait_for(serving, 10)
         assert world.delivered() == []
+
+
+async def test_a_long_wait_is_told_to_whoever_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from deskcert.ways.mcp import server as server_module
+
+    monkeypatch.setattr(server_module, "_PROGRESS_EVERY_S", 0.01)
+    told: list[tuple[float, str | None]] = []
+    heard = asyncio.Event()
+
+    async def note(progress: float, _total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+        heard.set()
+
+    async def slow(command: str, _args: Any) -> dict[str, Any]:
+        await heard.wait()
+        return {"version": "2.5", "ok": True, "command": command, "data": {}}
+
+    async with simulated(tmp_path) as world:
+        server = server_module.make_server(Gate(slow), world.opened.about, {"status": False})
+        async with Client(server) as client:
+            answer = await asyncio.wait_for(client.call_tool("status", {}, progress_callback=note), 20)
+    assert answer.structured_content["ok"]
+    assert told[0] == (1, "status: still at it")

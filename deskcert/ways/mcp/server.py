@@ -77,15 +77,14 @@ class _Desk:
     async def _with_progress(
         self, ctx: ServerRequestContext[Any, Any], command: str, args: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Tells a client that asked for it that the command is still being worked on."""
-        ticking = asyncio.create_task(_tick(ctx, command)) if _wants_progress(ctx) else None
+        """Tells a client that asked for it that the command is still being worked on; others hear nothing of it."""
+        ticking = asyncio.create_task(_tick(ctx, command))
         try:
             return await self._gate(command, args)
         finally:
-            if ticking is not None:
-                ticking.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await ticking
+            ticking.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await ticking
 
     async def _list_resources(
         self, _ctx: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
@@ -163,10 +162,6 @@ def _input_schema(name: str) -> dict[str, Any]:
 
     handler = COMMANDS.get(name)
     return input_schema(name, {a.name: a.required for a in handler.args} if handler is not None else None)
-
-
-def _wants_progress(ctx: ServerRequestContext[Any, Any]) -> bool:
-    return bool(ctx.meta and (ctx.meta.get("progress_token") or ctx.meta.get("progressToken")) is not None)
 
 
 async def _tick(ctx: ServerRequestContext[Any, Any], command: str) -> None:
