@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deskcert.cli import audit, evidence, proofs
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +36,13 @@ _COLOUR = {"complete": "green", "tampered": "bold red", "unverifiable": "red"}
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def ledger() -> None:
-    """Verify a run's ledger, recover one after a crash, prove a single record."""
+    """Read, question and verify run ledgers, recover one after a crash, prove a single record."""
+
+
+for _command in (audit.timeline, audit.show, audit.diff, audit.query, audit.stats):
+    ledger.add_command(_command)
+for _command in (proofs.prove, proofs.check_proof_command, evidence.certificate, evidence.redact, evidence.export):
+    ledger.add_command(_command)
 
 
 @ledger.command()
@@ -43,6 +50,7 @@ def ledger() -> None:
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
 @click.option("--every-signature", is_flag=True, help="Check the signature of every checkpoint.")
 @click.option("--schema", is_flag=True, help="Check every record against its schema.")
+@click.option("--allow-elided", is_flag=True, help="Lines that were left out for export are no failure.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def verify(
@@ -52,6 +60,7 @@ def verify(
     keys: tuple[str, ...],
     every_signature: bool,
     schema: bool,
+    allow_elided: bool,
     as_json: bool,
 ) -> None:
     """Say whether RUN's ledger is what was signed, all of it, and whose. Never writes.
@@ -65,7 +74,9 @@ def verify(
     code = 0
     for folder in _folders(runs):
         try:
-            report = verify_run(folder, pins=pins, every_signature=every_signature, schema=schema)
+            report = verify_run(
+                folder, pins=pins, every_signature=every_signature, schema=schema, allow_elided=allow_elided
+            )
         except LedgerFormatError as error:
             code = _worse(code, 2)
             reports.append({"folder": str(folder), "headline": "not a ledger", "exit_code": 2, "reason": str(error)})
@@ -114,68 +125,6 @@ def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
         click.echo(f"  {done.cut} bytes were cut and kept under torn/")
     for seq in done.open_intents:
         click.echo(f"  intent {seq} has no known result: written down as unknown, never to be retried automatically")
-
-
-@ledger.command()
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.argument("seq", type=click.IntRange(min=0), metavar="SEQ")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Default: standard output."
-)
-@click.pass_context
-def prove(ctx: click.Context, *, run: Path, seq: int, out: Path | None) -> None:
-    """Write a .tlog-proof file that shows record SEQ of RUN to somebody who has nothing but the project's key.
-
-    Exit codes: 0 made, 1 the ledger does not hold the record it should, 2 no such record, or no ledger.
-    """
-    from deskcert_ledger.proof import Prover
-
-    try:
-        with Prover(_folder(run)) as prover:
-            text = prover.prove(seq)
-    except (LedgerTampered, LedgerFormatError) as error:
-        click.echo(f"{run}: {error}", err=True)
-        ctx.exit(1 if isinstance(error, LedgerTampered) else 2)
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--out {out}: cannot be written: {error.strerror}.") from error
-
-
-@ledger.command("check-proof")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.pass_context
-def check_proof_command(ctx: click.Context, *, file: Path, keys: tuple[str, ...], as_json: bool) -> None:
-    """Check a .tlog-proof file, offline, and print the record it proves.
-
-    Exit codes: 0 proven, 1 it proves nothing, 2 not a proof, 3 no pinned key.
-    """
-    from deskcert_ledger.proof import MAX_PROOF_BYTES, check_proof
-
-    pins = _pins(keys)
-    if not pins:
-        click.echo("Whose proof is it? Pin the project's key with --key.", err=True)
-        ctx.exit(3)
-    try:
-        with file.open("rb") as opened:
-            proven = check_proof(opened.read(MAX_PROOF_BYTES + 1), pins)
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
-    except (LedgerTampered, LedgerFormatError) as error:
-        click.echo(f"{file}: {error}", err=True)
-        ctx.exit(1 if isinstance(error, LedgerTampered) else 2)
-    line = proven.record.line.decode()
-    if as_json:
-        facts = {"origin": proven.origin, "size": proven.size, "seq": proven.record.seq, "key": str(proven.pin)}
-        click.echo(json.dumps({**facts, "record": json.loads(line)}, ensure_ascii=False))
-        return
-    click.echo(f"record {proven.record.seq} of {proven.size} in {proven.origin}, key {proven.pin.name}", err=True)
-    click.echo(line)
 
 
 def _pins(keys: tuple[str, ...]) -> tuple[Verifier, ...]:

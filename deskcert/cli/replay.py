@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deskcert_schema.errors import UsageError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
