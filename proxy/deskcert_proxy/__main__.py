@@ -64,6 +64,8 @@ def _end_with_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Non
 
 def main() -> int:
     try:
+        # The thread that reads the ledger's answers must not wait 5 ms for its turn.
+        sys.setswitchinterval(0.0002)
         told = json.loads(sys.stdin.buffer.readline())
         asyncio.run(_run(told))
     except DeskcertError as error:

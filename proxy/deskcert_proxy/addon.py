@@ -37,6 +37,7 @@ __all__ = ["SecondLine"]
 _LOG = logging.getLogger(__name__)
 _SEQ: Final = "deskcert_seq"
 _KNOWN: Final = 2000
+_LONG: Final = 1 << 18
 _TOO_LARGE: Final = Block("net-too-large", "the body is longer than what is looked at")
 _CANARY: Final = Block("net-canary", "the run's own harmless write, which must be blocked")
 _RAW: Final = Block("net-raw", "only HTTP and WebSocket are understood")
@@ -170,7 +171,8 @@ class SecondLine:
         self._scribe.answered(flow.metadata.get(_SEQ), flow.response.status_code)
         if flow.response.status_code != 101:
             tape = self._tape
-            flow.response.stream = True if tape is None else tape.keep(flow.id, flow.response)
+            if _flows_on(flow.response.headers):
+                flow.response.stream = True if tape is None else tape.keep(flow.id, flow.response)
 
     @closed_unless_done(record_only)
     async def response(self, flow: HTTPFlow) -> None:
@@ -263,6 +265,13 @@ class SecondLine:
         close_raw(flow)
         told = {"method": name, "url_class": "raw", "how": "none", "class": "unknown"}
         await self._scribe.blocked(told | {"rule": _RAW.rule, "why": _RAW.why})
+
+
+def _flows_on(headers: Any) -> bool:
+    """Is it an answer without a known end, or a long one? A short one goes out in one piece, which is faster."""
+    length = headers.get("content-length", "")
+    events = headers.get("content-type", "").lower().startswith("text/event-stream")
+    return events or not length.isdecimal() or int(length) > _LONG
 
 
 def _rule_of(decision: Allow) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,7 @@ async def _address(master: Any, running: asyncio.Task[None], host: str, port: in
     for _ in range(1000):
         addresses = server.listen_addrs()
         if addresses:
+            _without_delay(server)
             return str(addresses[0][0]), int(addresses[0][1])
         if running.done():
             break
@@ -89,6 +91,14 @@ async def _address(master: Any, running: asyncio.Task[None], host: str, port: in
             raise HarnessError(f"the port {port} on {host} cannot be had: another program has it; choose another")
         await asyncio.sleep(0.01)
     raise HarnessError(f"the proxy did not come to listen on {host}:{port}; is the port taken?")
+
+
+def _without_delay(server: Any) -> None:
+    """Connections inherit it: the head of a streamed answer and its first bytes are not held back for each other."""
+    for instance in server.servers:
+        for listener in getattr(instance, "_servers", ()):
+            for each in getattr(listener, "sockets", ()):
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _failed(server: Any) -> bool:
