@@ -94,6 +94,7 @@ class _Campaign:
         self._pause_at = None if pause is None else str(pause)
         self._at_point = nothing if pause is None else Pause(pause)
         self._token = secrets.token_hex(8)
+        self._certification = secrets.token_hex(16)
         self._todo = list(enumerate(plan, start=1))
         self.reports: list[RunReport] = []
         self.interrupted = False
@@ -180,6 +181,7 @@ class _Campaign:
         start = start_payload(
             now.planned,
             run=now.run,
+            certification=self._certification,
             settings=self._settings,
             suite=self._suite,
             plan=self._plan,

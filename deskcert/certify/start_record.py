@@ -30,18 +30,21 @@ def start_payload(
     planned: Planned,
     *,
     run: str,
+    certification: str,
     settings: Settings,
     suite: Suite,
     plan: Sequence[Planned],
     browser: BrowserFacts | None,
     pause_at: str | None,
 ) -> dict[str, Any]:
-    """The ledger adds `origin`, `vkey` and `key_intro`."""
+    """The ledger adds `origin`, `vkey` and `key_intro`. `certification` is the same in all runs of one `deskcert ci` and
+    in no others: so runs that somebody picked from several attempts are told apart."""
     from deskcert_schema.validate import digest
 
     policy, policy_digest = policy_for(suite, planned.scenario)
     told: dict[str, Any] = {
         "run": run,
+        "certification": certification,
         "agent": settings.agent.recorded(),
         "versions": _versions(browser),
         "isolation": settings.isolation,

@@ -37,6 +37,8 @@ class Planned:
 class Charter:
     """What all runs of one certification have in common, as each `run.start` says it."""
 
+    certification: str
+    """Which `deskcert ci` it was: another attempt of the same agent at the same suite is another certification."""
     suite: str
     """Name and digest."""
     agent: str
@@ -51,6 +53,7 @@ class Charter:
         gate = start.get("gate")
         planned = (Planned.read(p) for p in items(start, "plan"))
         return cls(
+            certification=text(start, "certification"),
             suite=f"{text(start, 'suite', 'name')} {text(start, 'suite', 'digest')}",
             agent=f"{text(start, 'agent', 'name')} {text(start, 'agent', 'command_digest')}",
             deterministic=(start.get("agent") or {}).get("deterministic") is True,
@@ -67,6 +70,7 @@ class Charter:
             ("gate", self.gate, other.gate),
             ("number of trials", self.trials, other.trials),
             ("plan", self.plan, other.plan),
+            ("which attempt they belong to", self.certification, other.certification),
         ):
             if mine != theirs:
                 return words

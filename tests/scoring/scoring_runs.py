@@ -40,6 +40,7 @@ class Suite:
     deterministic: bool = False
     same_seed: bool = False
     agent: str = "builtin:careful"
+    certification: str = "first"
     key: ProjectKey = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +79,7 @@ class Suite:
         del told["kind"], told["origin"]
         told |= {
             "run": name,
+            "certification": self.certification,
             "agent": told["agent"] | {"name": self.agent, "deterministic": self.deterministic},
             "suite": {"name": "builtin:core", "digest": "1" * 64},
             "gate": dict(self.gate),

@@ -212,6 +212,7 @@ def test_two_folders_of_one_run_are_an_error(tmp_path: Path) -> None:
     "other",
     [
         {"agent": "builtin:optimist"},
+        {"certification": "a second attempt of the same agent at the same suite"},
         {"trials": 2},
         {"gate": {"fail_on": "low"}},
         {"scenarios": ("orders-approve", "orders-note", "orders-more")},
