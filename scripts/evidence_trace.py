@@ -79,6 +79,8 @@ class _File:
     """A truncation that is not synced."""
     other: bytes | None = None
     """What it becomes if a rename is durable."""
+    born: bool = False
+    """It was not there before that rename."""
 
 
 def _replay(trace: Trace, end: int) -> tuple[dict[str, _File], list[int]]:
@@ -91,11 +93,11 @@ def _replay(trace: Trace, end: int) -> tuple[dict[str, _File], list[int]]:
         if step.what == "sync" and step.name == ".":
             for name, file in files.items():
                 if file.other is not None:
-                    files[name] = replace(file, durable=file.other, pending=b"", other=None)
+                    files[name] = replace(file, durable=file.other, pending=b"", other=None, born=False)
             continue
         if step.what == "sync" and step.name not in files:
             continue  # a folder, or a file that nothing was written to
-        file = files.setdefault(step.name, _File(b""))
+        file = files.setdefault(step.name, _File(b"", born=step.what == "rename"))
         if step.what == "write":
             file.pending += step.data
         elif step.what == "truncate":
@@ -141,8 +143,6 @@ def crash_state(trace: Trace, end: int, choose: Random) -> tuple[dict[str, bytes
             state[name] = file.other
         elif file.cut is not None and choose.random() < 0.5:
             state[name] = (file.durable + file.pending)[: file.cut]
-        elif name == "checkpoint" and not file.durable:
-            continue  # its first rename is not durable: there is none
-        else:
+        elif not file.born:
             state[name] = file.durable + _torn(len(file.durable), file.pending, choose)
     return state, acknowledged
