@@ -62,6 +62,8 @@ class Desk:
     rng: Callable[[int], bytes]
     key: bytes = field(repr=False)
     """Of this run's fingerprints; never written anywhere."""
+    handle: Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]] = field(repr=False)
+    """One more command within this one's turn: what a batch is made of."""
     state: State
 
     def saved(self, ref: Ref) -> Saved:

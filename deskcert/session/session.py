@@ -70,6 +70,7 @@ class Session:
             started_us=clock.monotonic_us(),
             rng=rng,
             key=rng(_KEY_BYTES),
+            handle=self._handle,
             state=State(snapshots=SnapshotStore(chosen.kept_snapshots)),
         )
 
@@ -86,21 +87,24 @@ class Session:
     async def handle(self, command: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """The envelope for one command. Cancelling it leaves no intent without its result."""
         async with self._one_at_a_time:
-            found = COMMANDS.get(command)
-            if found is not None and found.acting:
-                self._desk.state.actions += 1
-            call = Call(command, args, {}, self._desk.state.actions)
-            name = command if found is not None or command in NOT_YET else "unknown"
-            try:
-                return await self._run(found, call)
-            except Refused as refused:
-                return await self._refused(name, call, refused)
-            except PipelineBroken as broken:
-                return await self._internal(name, broken.delivery, broken.__cause__ or broken, broken.intent)
-            except LedgerError as exc:
-                return _unrecorded(name, exc)
-            except Exception as exc:
-                return await self._internal(name, Delivery.NOT_DELIVERED, exc)
+            return await self._handle(command, args)
+
+    async def _handle(self, command: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        found = COMMANDS.get(command)
+        if found is not None and found.acting:
+            self._desk.state.actions += 1
+        call = Call(command, args, {}, self._desk.state.actions)
+        name = command if found is not None or command in NOT_YET else "unknown"
+        try:
+            return await self._run(found, call)
+        except Refused as refused:
+            return await self._refused(name, call, refused)
+        except PipelineBroken as broken:
+            return await self._internal(name, broken.delivery, broken.__cause__ or broken, broken.intent)
+        except LedgerError as exc:
+            return _unrecorded(name, exc)
+        except Exception as exc:
+            return await self._internal(name, Delivery.NOT_DELIVERED, exc)
 
     async def _run(self, found: Handler | None, call: Call) -> dict[str, Any]:
         if found is None:

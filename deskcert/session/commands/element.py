@@ -15,7 +15,7 @@ from deskcert.session.snapshots import Saved
 from deskcert_ledger import Secret
 from deskcert_schema.vocabulary import Code, Command
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "action_of"]
 
 MAX_VALUE_BYTES: Final = 10_000
 MAX_TYPED_BYTES: Final = 2_000
@@ -25,7 +25,7 @@ _KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Spa
 
 async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
     saved = desk.saved(call.values["ref"])
-    action = _action(call, saved)
+    action = action_of(call, saved)
     newest = desk.state.snapshots.newest
     timeout_ms = call.values["timeout_ms"]
     request = outcome.ActRequest(
@@ -48,7 +48,7 @@ async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
     return await run_pipeline(desk, call, act(request))
 
 
-def _action(call: Call, saved: Saved) -> Action:
+def action_of(call: Call, saved: Saved) -> Action:
     values = call.values
     value = values.get("value", values.get("text"))
     if call.command == Command.SELECT:
