@@ -143,7 +143,8 @@ def _overhead_ms(pair: Pair) -> float:
 
 async def starts() -> None:
     """A one-shot command that finds no session, against a bare import of click."""
-    environment = os.environ | {"XDG_RUNTIME_DIR": tempfile.mkdtemp(prefix="deskcert-bench-")}
+    folder = tempfile.TemporaryDirectory(prefix="deskcert-bench-")
+    environment = os.environ | {"XDG_RUNTIME_DIR": folder.name}
 
     async def started(*words: str) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -159,6 +160,7 @@ async def starts() -> None:
         warm=2,
     )
     show("Starting a one-shot command", ("deskcert status", 'python -c "import click"'), pair, aim="at most 2")
+    folder.cleanup()
 
 
 async def main() -> None:

@@ -35,6 +35,9 @@ In a client's configuration:
 @click.option(
     "--config", "config", type=click.Path(path_type=Path), help="With --http: write a client's mcpServers file."
 )
+@click.option(
+    "--idle", type=click.IntRange(min=1), default=900, help="With --http: a session ends unused after so many s."
+)
 def mcp(
     *,
     url: str,
@@ -47,11 +50,12 @@ def mcp(
     port: int,
     clients: int,
     config: Path | None,
+    idle: int,
 ) -> int:
     """Serve a guarded page to an agent that speaks MCP.
 
-    A tool a command, with schemas; every answer is the same envelope as everywhere else. When the client leaves, the
-    session ends and its ledger is sealed.
+    A tool a command, with schemas; every answer is the same envelope as everywhere else. When the client leaves (over
+    HTTP: after its claim, or when it asks for nothing any more), the session ends and its ledger is sealed.
     """
     import asyncio
 
@@ -70,5 +74,5 @@ def mcp(
         seconds=seconds,
     )
     if over_http:
-        return asyncio.run(serve_http(wanted, port=port, clients=clients, config=config))
+        return asyncio.run(serve_http(wanted, port=port, clients=clients, config=config, idle_s=idle))
     return asyncio.run(serve_stdio(wanted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -36,7 +37,8 @@ async def served(cwd: Path, url: str, policy: Path, *, clients: int = 1) -> Asyn
     try:
         yield [json.loads(await asyncio.wait_for(process.stdout.readline(), 60)) for _ in range(clients)]
     finally:
-        process.terminate()
+        with contextlib.suppress(ProcessLookupError):  # it ends by itself after every client's claim
+            process.terminate()
         assert await asyncio.wait_for(process.wait(), 30) == 0
 
 
@@ -140,6 +142,28 @@ async def test_two_agents_on_two_sessions_never_see_each_other_s_snapshots(
     assert sorted(e["id"] for e in app.effects()) == [1001, 1002]
     for found in ready:
         assert verified_word(Path(found["ledger"]), tmp_path) == "complete"
+
+
+async def test_over_http_the_claim_ends_the_session_and_so_does_silence(
+    app: Application, tmp_path: Path, policy: Path
+) -> None:
+    """A client that is killed says nothing over HTTP; its ledger is sealed all the same."""
+    process = await asyncio.create_subprocess_exec(
+        *(DESKCERT, "mcp", "--url", app.start("/orders"), "--policy", str(policy), "--http", "--clients", "2"),
+        *("--idle", "3"),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    claims, silent = [json.loads(await process.stdout.readline()) for _ in range(2)]
+    async with Client(claims["url"]) as client:
+        assert (await call(client, "finish", outcome="unsure"))["ok"]
+    assert await asyncio.wait_for(process.wait(), 30) == 0
+    for found, why in ((claims, "the claim was made"), (silent, "nobody asked")):
+        assert verified_word(Path(found["ledger"]), tmp_path) == "complete"
+        last = (Path(found["ledger"]) / "ledger.jsonl").read_text().splitlines()[-1]
+        assert json.loads(last)["reason"].startswith(why)
 
 
 async def test_two_agents_on_one_session_act_one_after_the_other(

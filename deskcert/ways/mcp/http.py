@@ -43,6 +43,8 @@ class Endpoint:
     stop: asyncio.Event
     refused: Callable[[str], None]
     busy: int = 0
+    touched: float = 0.0
+    """When its newest request was answered, by the loop's clock."""
 
 
 class McpHttp:
@@ -61,6 +63,7 @@ class McpHttp:
         self._more = more
         self.port: int = self._socket.getsockname()[1]
         self._endpoints: dict[str, Endpoint] = {}
+        self._ended: set[str] = set()
 
     def url(self, endpoint: Endpoint) -> str:
         return f"http://127.0.0.1:{self.port}/{endpoint.token}/mcp"
@@ -107,13 +110,15 @@ class McpHttp:
                 await stop.wait()
 
         endpoint = Endpoint(secrets.token_urlsafe(32), manager, asyncio.create_task(live()), stop, refused)
+        endpoint.touched = asyncio.get_running_loop().time()
         await ready.wait()
         self._endpoints[endpoint.token] = endpoint
         return endpoint
 
     async def remove(self, endpoint: Endpoint) -> None:
-        """Its requests are cancelled; its token names nobody any more."""
+        """Its requests are cancelled; its token names nobody any more, and says so."""
         self._endpoints.pop(endpoint.token, None)
+        self._ended.add(endpoint.token)
         endpoint.stop.set()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await endpoint.task
@@ -126,7 +131,11 @@ class McpHttp:
             self._refused(f"a request that was refused: {wrong[1]}")
             await _say(send, *wrong)
             return
-        endpoint = self._whose(scope["path"], headers)
+        given = _token_in(scope["path"], headers)
+        endpoint = self._whose(given)
+        if endpoint is None and given in self._ended:
+            await _say(send, 410, "this session has ended, and its ledger is sealed")
+            return
         if endpoint is None:
             self._refused("a request with a wrong token or none")
             await _say(send, 401, "the token is missing or wrong: use the address that deskcert printed")
@@ -140,6 +149,7 @@ class McpHttp:
             await self._pass_on(endpoint, headers, scope, receive, send)
         finally:
             endpoint.busy -= 1
+            endpoint.touched = asyncio.get_running_loop().time()
 
     def _stranger(self, headers: dict[str, str]) -> tuple[int, str] | None:
         """Checked before the token: a page in a browser must not even learn whether a token is right."""
@@ -150,13 +160,7 @@ class McpHttp:
             return 403, "requests from other origins are not taken"
         return None
 
-    def _whose(self, path: str, headers: dict[str, str]) -> Endpoint | None:
-        given = path.removesuffix("/").removesuffix("/mcp").strip("/")  # some clients add /mcp to what they are given
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        if not given and scheme.lower() == "bearer":
-            given = bearer.strip()
-        if not given.isascii():
-            return None
+    def _whose(self, given: str) -> Endpoint | None:
         found = None
         for token, endpoint in self._endpoints.items():  # every one, in constant time each
             if hmac.compare_digest(token, given):
@@ -193,6 +197,15 @@ class McpHttp:
             return await receive()
 
         await endpoint.manager.handle_request({**scope, "path": "/mcp", "raw_path": b"/mcp"}, replay, send)
+
+
+def _token_in(path: str, headers: dict[str, str]) -> str:
+    """Empty where there is none."""
+    given = path.removesuffix("/").removesuffix("/mcp").strip("/")  # some clients add /mcp to what they are given
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    if not given and scheme.lower() == "bearer":
+        given = bearer.strip()
+    return given if given.isascii() else ""
 
 
 class _TooLong(Exception):

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from deskcert.ways.guarding import Gate
 from deskcert.ways.opening import Opened, SessionHost, Wanted, offered
@@ -16,6 +16,8 @@ from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+
+    from deskcert.ways.mcp.http import Endpoint, McpHttp
 
 __all__ = ["client_config", "need_sdk", "serve_http", "serve_stdio", "server_of", "write_private"]
 
@@ -53,7 +55,9 @@ async def serve_stdio(wanted: Wanted) -> int:
     return 0
 
 
-async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | None) -> int:
+async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | None, idle_s: float = 900) -> int:
+    """Until every session has ended (by its claim, or because nobody asked for anything) or this process is told to
+    end."""
     from deskcert.ways.mcp.http import McpHttp
 
     sessions: list[Opened] = []
@@ -68,20 +72,38 @@ async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | 
     except OSError as exc:
         raise UsageError(f"port {port} of 127.0.0.1 cannot be used ({exc.strerror}); leave --port out") from exc
     async with SessionHost.started(_say) as host, http.running():
-        urls = []
+        urls, watched = [], []
         for _ in range(clients):
             opened = await host.open(wanted)
             notes[opened.about.run] = _noting(opened)
             sessions.append(opened)
             endpoint = await http.add(server_of(opened), refused=notes[opened.about.run])
             urls.append(http.url(endpoint))
+            watched.append(_until_ended(http, endpoint, opened, idle_s))
             print(json.dumps({"url": http.url(endpoint), "run": opened.about.run, "ledger": str(opened.folder)}))
         sys.stdout.flush()
         if config is not None:
             write_private(config, json.dumps(client_config(urls[0]), indent=1) + "\n")
-        await _until(asyncio.get_running_loop().create_future())
-        await host.close("interrupted", "deskcert was told to end")
+        if await _until(asyncio.ensure_future(asyncio.gather(*watched))):
+            await host.close("interrupted", "deskcert was told to end")
     return 0
+
+
+async def _until_ended(http: McpHttp, endpoint: Endpoint, opened: Opened, idle_s: float) -> None:
+    """Ends one client's session in order: a connection that would say that it has gone does not exist over HTTP."""
+    loop = asyncio.get_running_loop()
+    while True:
+        patience = _AFTER_CLAIM_S if opened.claimed else idle_s
+        left = endpoint.touched + patience - loop.time()
+        if left <= 0 and not endpoint.busy:
+            break
+        await asyncio.sleep(min(max(left, 0.05), 1.0))
+    why = "the claim was made" if opened.claimed else f"nobody asked for anything for {idle_s:.0f} s"
+    await http.remove(endpoint)
+    await opened.close("finished", why)
+
+
+_AFTER_CLAIM_S: Final = 2.0
 
 
 def client_config(url: str) -> dict[str, Any]:
