@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import platform
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +23,7 @@ from deskcert.session.lease import Lease
 from deskcert.session.points import Pause, nothing, pause_from
 from deskcert.session.session import Session
 from deskcert.ways.guarding import About
+from deskcert.ways.start_record import start_payload
 from deskcert_schema.errors import HarnessError, LedgerError, UsageError
 from deskcert_schema.vocabulary import RecordKind
 
@@ -36,8 +35,6 @@ __all__ = ["Opened", "SessionHost", "Wanted", "load_policy", "offered", "open_on
 
 _FIRST_PAGE_MS: Final = 15_000
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-UNBOUNDED: Final = 2**31
-"""Where the record wants a budget and there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +192,7 @@ async def open_on(
 
     run = f"session-{''.join(secrets.choice(_DIGITS) for _ in range(6))}"
     folder = wanted.out / run
-    start = _start_payload(wanted, run, custody=custody, browser=browser)
+    start = start_payload(wanted, run, custody=custody, browser=browser)
     policy = compile_policy(dict(wanted.policy), digest=start["policy"]["digest"])
     clock = SystemClock()
     pause = pause_from(os.environ)
@@ -222,57 +219,3 @@ async def open_on(
     facts = {key: start[key] for key in ("isolation", "proxy", "custody")} | {"start_url": wanted.url}
     about = About(run, wanted.task, wanted.url, wanted.policy, facts)
     return Opened(session, adapter, Recorder(ledger), folder, about)
-
-
-def _start_payload(wanted: Wanted, run: str, *, custody: str, browser: Mapping[str, Any] | None) -> dict[str, Any]:
-    from deskcert.certify.documents import digest_of
-    from deskcert_schema.validate import digest
-
-    budget = {"actions": wanted.actions or UNBOUNDED, "seconds": wanted.seconds or UNBOUNDED}
-    scenario = {
-        "id": "session",
-        "title": "A session of its own",
-        "area": "session",
-        "expected": "complete",
-        "attribution": "goal_not_met",
-        "budget": budget,
-        "digest": digest_of({"task": wanted.task, "url": wanted.url}),
-    }
-    planned = {"scenario": "session", "trial": 1, "seed": 0, "expected": "complete", "area": "session"}
-    policy_digest = digest_of(wanted.policy)
-    told: dict[str, Any] = {
-        "run": run,
-        "agent": {
-            "name": f"{wanted.way} client",
-            "command_digest": digest_of([]),
-            "transport": wanted.way,
-            "deterministic": False,
-        },
-        "versions": _versions(browser),
-        "isolation": "none",
-        "proxy": "off",
-        "custody": custody,
-        "policy": {"digest": policy_digest, "content": dict(wanted.policy)},
-        "suite": {"name": "session", "digest": policy_digest},
-        "schema": {"digest": digest()},
-        "gate": {},
-        "scenario": scenario,
-        "trial": 1,
-        "seed": 0,
-        "trials": 1,
-        "plan": [planned | {"attribution": "goal_not_met"}],
-        "shard": "1/1",
-        "instruction": wanted.task,
-    }
-    if browser is not None:
-        told["browser"] = dict(browser)
-    return told
-
-
-def _versions(browser: Mapping[str, Any] | None) -> dict[str, str]:
-    found = {"deskcert": version("deskcert"), "python": platform.python_version()}
-    with contextlib.suppress(PackageNotFoundError):
-        found["playwright"] = version("playwright")
-    if browser is not None:
-        found["browser"] = str(browser["version"])
-    return found
