@@ -15,8 +15,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from deskcert_ledger.socket_client import LedgerClient
 from deskcert_proxy.addon import SecondLine
+from deskcert_proxy.link import LedgerLink
 from deskcert_proxy.rules import compile_network
 from deskcert_proxy.scribe import Scribe
 from deskcert_proxy.serve import Listening, listen_on, serve
@@ -32,7 +32,7 @@ async def _run(told: dict[str, Any]) -> None:
         loop.add_signal_handler(number, stop.set)
     _end_with_stdin(loop, stop)
     policy = compile_network(told["policy"])
-    sink = LedgerClient(Path(told["socket"]))
+    sink = await LedgerLink.connect(Path(told["socket"]))
     scribe = Scribe(sink, rng=os.urandom, beat_s=told.get("beat_ms", 2000) / 1000)
     tape = Tape(Path(told["tape"])) if told.get("tape") else None
     addon = SecondLine(policy, scribe, secret=bytes.fromhex(told["secret"]), tape=tape)
@@ -64,8 +64,6 @@ def _end_with_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Non
 
 def main() -> int:
     try:
-        # The thread that reads the ledger's answers must not wait 5 ms for its turn.
-        sys.setswitchinterval(0.0002)
         told = json.loads(sys.stdin.buffer.readline())
         asyncio.run(_run(told))
     except DeskcertError as error:

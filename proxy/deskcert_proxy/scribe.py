@@ -17,13 +17,16 @@ KINDS: Final = frozenset({"net.allowed", "net.blocked", "net.answer", "net.heart
 _WAIT_S: Final = 10.0
 
 
+type Pending = Future[Receipt] | asyncio.Future[Receipt]
+
+
 class Sink(Protocol):
-    """`RunLedger`, or `LedgerClient` where the ledger lives in another process."""
+    """`RunLedger`, or `LedgerLink` where the ledger lives in another process."""
 
     @property
     def poisoned(self) -> str | None: ...
 
-    def submit(self, kind: str, payload: Mapping[str, Any], *, w: str = ..., ack: Ack = ...) -> Future[Receipt]: ...
+    def submit(self, kind: str, payload: Mapping[str, Any], *, w: str = ..., ack: Ack = ...) -> Pending: ...
 
 
 class Scribe:
@@ -91,10 +94,12 @@ class Scribe:
 
     async def _durably(self, kind: str, payload: Mapping[str, Any]) -> int:
         future = self._submit(kind, payload, Ack.DURABLE)
-        receipt = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), _WAIT_S)
+        receipt = await asyncio.wait_for(
+            asyncio.shield(asyncio.wrap_future(future) if isinstance(future, Future) else future), _WAIT_S
+        )
         return receipt.seq
 
-    def _submit(self, kind: str, payload: Mapping[str, Any], ack: Ack) -> Future[Receipt]:
+    def _submit(self, kind: str, payload: Mapping[str, Any], ack: Ack) -> Pending:
         """Raises `LedgerUnavailable` when it is known already that nothing is written."""
         reason = self._sink.poisoned
         if reason is not None:
