@@ -88,6 +88,7 @@ class Replayer:
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
         response = Response.make(answer.status, b"", headers)
         response.raw_content = answer.body
+        response.headers["content-length"] = str(len(answer.body))
         flow.response = response
 
     @closed_unless_done(close_request)

@@ -97,6 +97,7 @@ async def test_replay_answers_from_the_tape_and_forwards_nothing(tmp_path: Path)
     stop.set()
     await serving
     assert (first.status, first.body) == (200, b"<p>kept</p>")
+    assert first.headers["content-length"] == "11"
     assert (again.status, other.status) == (502, 502)
     assert [why for _, why in missed] == ["asked more often than it was", "not on the tape"]
     assert len(origin.hits) == recorded  # nothing went on to the server
