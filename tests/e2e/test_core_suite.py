@@ -22,7 +22,9 @@ NULL = ("silent", "instant_refuser")
 
 
 def core(certify: Certify, agent: str) -> Campaign:
-    return certify("--agent", f"builtin:{agent}", "--suite", "builtin:core")
+    # Two at a time: most of a run is waiting, and the whole suite has 15 minutes. `careful` is the fixture's campaign.
+    workers = () if agent == "careful" else ("--workers", "2")
+    return certify("--agent", f"builtin:{agent}", "--suite", "builtin:core", *workers)
 
 
 @pytest.fixture(scope="session")
