@@ -69,7 +69,8 @@ def _reachable(value: Any) -> dict[str, Any]:
         if name in found:
             continue
         owner, _, key = name.partition("_")
-        found[name] = _portable(schema(owner)["$defs"][key], owner)
+        # An empty key is the whole document: a batch's answer holds envelopes.
+        found[name] = _portable(schema(owner)["$defs"][key] if key else schema(owner), owner)
         todo |= _references(found[name])
     return dict(sorted(found.items()))
 
