@@ -37,7 +37,7 @@ def start_payload(
     browser: BrowserFacts | None,
     pause_at: str | None,
 ) -> dict[str, Any]:
-    """The ledger adds `origin`, `vkey` and `key_intro`. `certification` is the same in all runs of one `deskcert ci` and
+    """The ledger adds `origin`, `vkey`, `key_intro`. `certification` is the same in all runs of one `deskcert ci` and
     in no others: so runs that somebody picked from several attempts are told apart."""
     from deskcert_schema.validate import digest
 
