@@ -79,7 +79,7 @@ def _common() -> list[click.Parameter]:
 
 def _param(param: Param) -> click.Parameter:
     if param.schema["type"] == "array":
-        return click.Argument([param.name], nargs=-1, required=param.required, type=click.STRING)
+        return _list_param(param)
     if param.positional:
         kind: Any = click.Choice(param.schema["enum"]) if "enum" in param.schema else click.STRING
         return click.Argument([param.name], required=param.required, type=kind)
@@ -90,11 +90,27 @@ def _param(param: Param) -> click.Parameter:
     return click.Option([option, param.name], type=kind, required=param.required, help=param.help)
 
 
+def _list_param(param: Param) -> click.Parameter:
+    """Texts one by one, or a list of objects as one JSON text."""
+    if param.schema["items"]["type"] == "object":
+        return click.Argument([param.name], required=param.required, callback=_from_json)
+    if param.positional:
+        return click.Argument([param.name], nargs=-1, required=param.required, type=click.STRING)
+    return click.Option([f"--{param.name.replace('_', '-')}", param.name], multiple=True, help=param.help)
+
+
+def _from_json(_ctx: click.Context, param: click.Parameter, raw: str) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError as exc:
+        raise click.BadParameter(f"must be JSON ({exc})", param=param) from exc
+
+
 def _callback(name: str, info: CommandInfo) -> Any:
     def run(*, session: str | None, as_text: bool, **given: Any) -> int:
-        told = {key: value for key, value in given.items() if value is not None}
+        told = {key: value for key, value in given.items() if value is not None and value != ()}
         args = {key: list(value) if isinstance(value, tuple) else value for key, value in told.items()}
-        return _run(name, args, session=session, as_text=as_text, acting=info.acting)
+        return _run(name, args, session=session, as_text=as_text, acting=info.acting or info.may_act)
 
     return run
 

@@ -7,66 +7,12 @@ commands themselves, which remain the judges of what they are given.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from deskcert.ways.params import COMMON, REF, CommandInfo, Param, flag, number, one_of, word
+
 __all__ = ["COMMANDS", "CommandInfo", "Param", "input_schema"]
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    name: str
-    schema: Mapping[str, Any]
-    """JSON Schema of its value."""
-    help: str
-    required: bool = False
-    positional: bool = False
-    """On the command line it stands without an option's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommandInfo:
-    line: str
-    """One sentence, for lists."""
-    params: tuple[Param, ...] = ()
-    acting: bool = False
-    """It reaches the application: never to be repeated blindly."""
-    example: str = ""
-    """Of the command line."""
-
-
-_REF: Final = Param(
-    "ref",
-    {"type": "string", "pattern": "^@s[0-9a-z]{3,63}:e[1-9][0-9]{0,8}$"},
-    "Whose: @<snapshot id>:e<n>, from a snapshot.",
-    required=True,
-    positional=True,
-)
-_COMMON: Final = (
-    Param(
-        "timeout_ms",
-        {"type": "integer", "minimum": 0, "maximum": 60_000},
-        "How long to wait until it can be done, in ms; 0 is one look.",
-    ),
-    Param(
-        "repeat_of",
-        {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
-        "The ledger.seq of the earlier attempt that this one repeats on purpose.",
-    ),
-)
-
-
-def _property(words: tuple[str, ...], help_: str, *, required: bool) -> Param:
-    return Param("property", {"type": "string", "enum": list(words)}, help_, required=required, positional=True)
-
-
-def _flag(name: str, help_: str) -> Param:
-    return Param(name, {"type": "boolean"}, help_)
-
-
-def _number(name: str, least: int, most: int, help_: str) -> Param:
-    return Param(name, {"type": "integer", "minimum": least, "maximum": most}, help_)
 
 
 _DIALOG: Final = Param("dialog", {"type": "string"}, "Its id, as it was told; without it, the one that is open.")
@@ -92,28 +38,78 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
         "snapshot": CommandInfo(
             "Look at the page: its elements, with a ref for each that can be acted on.",
             (
-                _flag("interactive_only", "Only branches that hold a ref."),
-                _flag("compact", "Without groups that say nothing."),
-                _number("max_depth", 0, 50, "Levels shown."),
-                _flag("include_bounds", "With places, in CSS pixels."),
-                _number("budget_ms", 1, 30_000, "Time for looking; what is cut is marked."),
-                _number("max_nodes", 1, 50_000, "Nodes looked at; what is cut is marked."),
+                flag("interactive_only", "Only branches that hold a ref."),
+                flag("compact", "Without groups that say nothing."),
+                number("max_depth", 0, 50, "Levels shown."),
+                flag("include_bounds", "With places, in CSS pixels."),
+                number("budget_ms", 1, 30_000, "Time for looking; what is cut is marked."),
+                number("max_nodes", 1, 50_000, "Nodes looked at; what is cut is marked."),
             ),
             example="deskcert snapshot --interactive-only",
+        ),
+        "find": CommandInfo(
+            "Find elements by what they are and say; an answer that is not established says so.",
+            (
+                word("role", "Its role, such as button."),
+                word("name", "Its accessible name."),
+                word("text", "A text in it."),
+                word("value", "Its value."),
+                word("description", "Its description."),
+                word("native_id", "Its id in the page."),
+                Param("states", {"type": "array", "items": {"type": "string"}}, "States that it has."),
+                flag("exact", "Whole texts, as they are written."),
+                flag("first", "The first of several."),
+                flag("last", "The last of several."),
+                number("nth", 1, 100_000, "The n-th of several, from 1."),
+                flag("count", "Only how many there are."),
+                number("limit", 0, 10_000, "How many are shown; default 50."),
+            ),
+            example='deskcert find --role button --name "Approve"',
+        ),
+        "wait": CommandInfo(
+            "Wait until something is so, or until the time is over.",
+            (
+                number("ms", 1, 60_000, "Only so long."),
+                Param("ref", REF.schema, "Whose."),
+                word("predicate", "exists, gone, visible, enabled, …; of the ref. Default: exists."),
+                word("text", "Until this text is on the page."),
+                word("text_gone", "Until this text is not on the page, established by a complete look."),
+                flag("navigation", "Until another document is there."),
+                flag("dialog", "Until a native dialog is open."),
+                number("network_quiet_ms", 1, 60_000, "Until no request has been under way for so long."),
+                number("timeout_ms", 0, 60_000, "At most so long; default 10,000."),
+            ),
+            example='deskcert wait --text "was approved"',
+        ),
+        "list-surfaces": CommandInfo("Windows, dialogs and menus that are open.", example="deskcert list-surfaces"),
+        "batch": CommandInfo(
+            "Several commands in one call; all are parsed, and judged by the policy, before the first one runs.",
+            (
+                Param(
+                    "entries",
+                    {"type": "array", "items": {"type": "object"}, "minItems": 1},
+                    'A list of {"command": …, "args": {…}}.',
+                    required=True,
+                    positional=True,
+                ),
+                flag("stop_on_error", "Stop at the first that fails; the default."),
+            ),
+            may_act=True,
+            example="""deskcert batch '[{"command": "click", "args": {"ref": "@s8f3k2p9:e8"}}]'""",
         ),
         "get": CommandInfo(
             "Read one property of the live element.",
             (
-                _REF,
-                _property(("text", "value", "name", "title", "bounds", "role", "states"), "Which one.", required=False),
+                REF,
+                one_of(("text", "value", "name", "title", "bounds", "role", "states"), "Which one.", required=False),
             ),
             example="deskcert get @s8f3k2p9:e8 value",
         ),
         "is": CommandInfo(
             "Ask the live element whether it is enabled, checked, …; unknown is an answer.",
             (
-                _REF,
-                _property(
+                REF,
+                one_of(
                     (
                         *("visible", "enabled", "editable", "readonly", "checked", "expanded", "selected", "pressed"),
                         *("focused", "secure", "required", "indeterminate"),
@@ -125,15 +121,15 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             example="deskcert is @s8f3k2p9:e8 enabled",
         ),
         **{
-            name: CommandInfo(line, (_REF, *_COMMON), acting=True, example=f"deskcert {name} @s8f3k2p9:e8")
+            name: CommandInfo(line, (REF, *COMMON), acting=True, example=f"deskcert {name} @s8f3k2p9:e8")
             for name, line in _PLAIN.items()
         },
         "type": CommandInfo(
             "Type a text into a field, behind what is there.",
             (
-                _REF,
+                REF,
                 Param("text", {"type": "string", "minLength": 1}, "The text.", required=True, positional=True),
-                *_COMMON,
+                *COMMON,
             ),
             acting=True,
             example='deskcert type @s8f3k2p9:e8 "two boxes"',
@@ -141,7 +137,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
         "select": CommandInfo(
             "Select options of a list by what they say.",
             (
-                _REF,
+                REF,
                 Param(
                     "options",
                     {"type": "array", "items": {"type": "string"}, "minItems": 1},
@@ -149,7 +145,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
                     required=True,
                     positional=True,
                 ),
-                *_COMMON,
+                *COMMON,
             ),
             acting=True,
             example='deskcert select @s8f3k2p9:e8 "Express"',
@@ -157,26 +153,26 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
         "scroll": CommandInfo(
             "Scroll what the element stands in.",
             (
-                _REF,
+                REF,
                 Param("direction", {"type": "string", "enum": ["up", "down", "left", "right"]}, "Default: down."),
-                _number("amount", 1, 100, "Steps; default 5."),
-                *_COMMON,
+                number("amount", 1, 100, "Steps; default 5."),
+                *COMMON,
             ),
             acting=True,
             example="deskcert scroll @s8f3k2p9:e8 --direction up",
         ),
         "set-value": CommandInfo(
             "Put a text into a field, instead of what is there.",
-            (_REF, Param("value", {"type": "string"}, "The text.", required=True, positional=True), *_COMMON),
+            (REF, Param("value", {"type": "string"}, "The text.", required=True, positional=True), *COMMON),
             acting=True,
             example='deskcert set-value @s8f3k2p9:e8 "two boxes"',
         ),
         "press": CommandInfo(
             "Press Enter or Space on an element.",
             (
-                _REF,
+                REF,
                 Param("key", {"type": "string", "minLength": 1}, "Enter or Space.", required=True, positional=True),
-                *_COMMON,
+                *COMMON,
             ),
             acting=True,
             example="deskcert press @s8f3k2p9:e8 Enter",
@@ -191,23 +187,23 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
                     required=True,
                     positional=True,
                 ),
-                *_COMMON,
+                *COMMON,
             ),
             acting=True,
             example="deskcert navigate http://127.0.0.1:8000/orders",
         ),
-        "back": CommandInfo("Go back in the page's history.", _COMMON, acting=True, example="deskcert back"),
-        "forward": CommandInfo("Go forward in the page's history.", _COMMON, acting=True, example="deskcert forward"),
-        "reload": CommandInfo("Load the page anew.", _COMMON, acting=True, example="deskcert reload"),
+        "back": CommandInfo("Go back in the page's history.", COMMON, acting=True, example="deskcert back"),
+        "forward": CommandInfo("Go forward in the page's history.", COMMON, acting=True, example="deskcert forward"),
+        "reload": CommandInfo("Load the page anew.", COMMON, acting=True, example="deskcert reload"),
         "dialog-accept": CommandInfo(
             "Accept the native dialog that is open.",
-            (_DIALOG, Param("text", {"type": "string"}, "The answer to a prompt."), *_COMMON),
+            (_DIALOG, Param("text", {"type": "string"}, "The answer to a prompt."), *COMMON),
             acting=True,
             example="deskcert dialog-accept",
         ),
         "dialog-dismiss": CommandInfo(
             "Dismiss the native dialog that is open.",
-            (_DIALOG, *_COMMON),
+            (_DIALOG, *COMMON),
             acting=True,
             example="deskcert dialog-dismiss",
         ),
@@ -234,7 +230,7 @@ def input_schema(command: str, names: Mapping[str, bool] | None = None) -> dict[
     whether each is required; what they may be is the command's to judge."""
     info = COMMANDS.get(command)
     if info is None:
-        told = {p.name: {**p.schema, "description": p.help} for p in (_REF, *_COMMON)}
+        told = {p.name: {**p.schema, "description": p.help} for p in (REF, *COMMON)}
         found = names or {}
         return {
             "type": "object",

@@ -144,6 +144,7 @@ class _Desk:
 def _tool(name: str, *, acting: bool) -> types.Tool:
     info = KNOWN.get(name)
     line = info.line if info is not None else f"The command {name}."
+    acting = acting or (info is not None and info.may_act)
     reads = not acting and name != "finish"
     return types.Tool(
         name=name,
