@@ -9,7 +9,8 @@
 
 `extra` holds, as JSON, the record's `line` and `key_intro`, the note by which the project key introduces the run key.
 Neither is trusted for standing there: the line's hash has to lead to the checkpoint's root, the checkpoint has to be
-signed by the run key, and the introduction by a pinned key.
+signed by the run key, and the introduction by a pinned key. The plain form has no `extra`; whoever checks it has the
+line, and pins the run key itself.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from deskcert_ledger.reader import Record, open_ledger, parse_record
 from deskcert_ledger.store import CHECKPOINT, HASHES
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
-__all__ = ["MAX_PROOF_BYTES", "Proven", "Prover", "check_proof"]
+__all__ = ["MAX_PROOF_BYTES", "Proven", "Prover", "check_proof", "run_key_of"]
 
 _HEADER = "c2sp.org/tlog-proof@v1"
 _INDEX = re.compile(r"index (0|[1-9][0-9]{0,15})", re.ASCII)
@@ -51,7 +52,9 @@ class Proven:
     size: int
     """Of the checkpoint."""
     pin: Verifier
-    """The pinned key that introduced the run key."""
+    """The pinned key that introduced the run key, or is the run key."""
+    not_checked: tuple[str, ...] = ()
+    """Names of keys whose signatures on the checkpoint are not known here: cosignatures that are worth nothing."""
 
 
 class Prover:
@@ -83,18 +86,24 @@ class Prover:
             self._ledger.readline(MAX_LINE_BYTES + 2)
         return self._ledger.readline(MAX_LINE_BYTES + 2).removesuffix(b"\n")
 
-    def prove(self, seq: int, line: bytes | None = None) -> str:
+    @property
+    def key_intro(self) -> str:
+        return self._intro
+
+    def prove(self, seq: int, line: bytes | None = None, *, plain: bool = False) -> str:
         """The proof file's text for record `seq`. Raises `LedgerTampered` when the ledger does not hold it."""
         size = self.checkpoint.size
         if not 0 <= seq < size:
             raise LedgerFormatError(f"there is no record {seq} under the checkpoint of size {size}")
         line = self.line(seq) if line is None else line
-        path = self._path(seq, line)
-        extra = encode({"line": line.decode(), "key_intro": self._intro}, limit=_EXTRA_LIMIT)
+        path = self.path(seq, line)
+        told = encode({"line": line.decode(), "key_intro": self._intro}, limit=_EXTRA_LIMIT)
+        extra = "" if plain else f"extra {b64encode(told)}\n"
         hashes = "".join(f"{b64encode(item)}\n" for item in path)
-        return f"{_HEADER}\nextra {b64encode(extra)}\nindex {seq}\n{hashes}\n{self.checkpoint.raw.decode()}"
+        return f"{_HEADER}\n{extra}index {seq}\n{hashes}\n{self.checkpoint.raw.decode()}"
 
-    def _path(self, seq: int, line: bytes) -> list[bytes]:
+    def path(self, seq: int, line: bytes) -> list[bytes]:
+        """Hashes from the record to the signed root. Raises `LedgerTampered` when they do not lead there."""
         for again in (False, True):
             try:
                 path = inclusion_proof(seq, self.checkpoint.size, self._read)
@@ -143,29 +152,47 @@ class Prover:
         raise LedgerFormatError("no record introduces the key that signed the checkpoint")
 
 
-def check_proof(text: str | bytes, pins: Sequence[Verifier]) -> Proven:
+def check_proof(text: str | bytes, pins: Sequence[Verifier], *, record: bytes | None = None) -> Proven:
     """Check a proof file against pinned project keys, with nothing else at hand.
 
-    Raises `LedgerFormatError` when it is no proof, `LedgerTampered` when it proves nothing.
+    A plain proof needs the record's line, and a pin that is the run key itself; `record` given beside a proof that
+    carries its line has to be the same. Raises `LedgerFormatError` when it is no proof, `LedgerTampered` when it proves
+    nothing.
     """
-    index, path, extra, checkpoint = _parse(text)
-    line, intro = extra
-    run_key = _run_key(intro, checkpoint.origin)
-    pin = next((pin for pin in pins if introduced_by(intro, checkpoint.origin, str(run_key), pin)), None)
-    if pin is None:
-        raise LedgerTampered("no pinned key introduced the run key of this proof")
-    if not checkpoint.note.holds(run_key):
+    parsed = _parse(text)
+    checkpoint = parsed.checkpoint
+    line = parsed.line if record is None else record
+    if line is None:
+        raise LedgerFormatError("a plain proof does not carry its record: give the line with --record")
+    if parsed.line is not None and parsed.line != line:
+        raise LedgerTampered("the proof is about another line than the one that was given")
+    if parsed.intro is None:
+        key = pin = next((pin for pin in pins if checkpoint.note.by(pin) is not None), None)
+    else:
+        key = run_key_of(parsed.intro, checkpoint.origin)
+        pin = next((pin for pin in pins if introduced_by(parsed.intro, checkpoint.origin, str(key), pin)), None)
+    if pin is None or key is None or key.name != checkpoint.origin:
+        raise LedgerTampered("no pinned key introduced the run key of this proof, or is it")
+    if not checkpoint.note.holds(key):
         raise LedgerTampered("the checkpoint is not signed by the run key")
-    if len(checkpoint.note.signatures) != 1:
-        raise LedgerFormatError("a signature that is not known here")
     try:
-        check_inclusion(index, checkpoint.size, leaf_hash(line), path, checkpoint.root)
+        check_inclusion(parsed.index, checkpoint.size, leaf_hash(line), parsed.path, checkpoint.root)
     except LedgerFormatError as error:
         raise LedgerTampered(str(error)) from error
-    return Proven(parse_record(line, index), checkpoint.origin, checkpoint.size, pin)
+    others = tuple(item.name for item in checkpoint.note.signatures if item != checkpoint.note.by(key))
+    return Proven(parse_record(line, parsed.index), checkpoint.origin, checkpoint.size, pin, others)
 
 
-def _parse(text: str | bytes) -> tuple[int, list[bytes], tuple[bytes, str], Checkpoint]:
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    index: int
+    path: list[bytes]
+    checkpoint: Checkpoint
+    line: bytes | None
+    intro: str | None
+
+
+def _parse(text: str | bytes) -> _Parsed:
     if len(text) > MAX_PROOF_BYTES:
         raise LedgerFormatError("a proof of more than a megabyte")
     try:
@@ -174,19 +201,27 @@ def _parse(text: str | bytes) -> tuple[int, list[bytes], tuple[bytes, str], Chec
         raise LedgerFormatError("a proof that is not UTF-8") from error
     head, _, note = whole.partition("\n\n")
     lines = head.split("\n")
-    if len(lines) < 3 or lines[0] != _HEADER or not lines[1].startswith("extra "):
-        raise LedgerFormatError(f"not a proof: {_HEADER!r} and an `extra` line are expected")
-    index = _INDEX.fullmatch(lines[2])
-    if index is None or len(lines) > 3 + _MAX_HASHES:
+    if lines.pop(0) != _HEADER or not lines:
+        raise LedgerFormatError(f"not a proof: {_HEADER!r} is expected in its first line")
+    line = intro = None
+    if lines[0].startswith("extra "):
+        line, intro = _extra(lines.pop(0).removeprefix("extra "))
+    index = _INDEX.fullmatch(lines.pop(0)) if lines else None
+    if index is None or len(lines) > _MAX_HASHES:
         raise LedgerFormatError("a proof has an index and at most 63 hashes")
-    path = [b64decode(item, length=HASH_BYTES) for item in lines[3:]]
-    match decode(b64decode(lines[1].removeprefix("extra ")), limit=_EXTRA_LIMIT):
+    path = [b64decode(item, length=HASH_BYTES) for item in lines]
+    return _Parsed(int(index[1]), path, parse_checkpoint(note.encode()), line, intro)
+
+
+def _extra(text: str) -> tuple[bytes, str]:
+    match decode(b64decode(text), limit=_EXTRA_LIMIT):
         case {"line": str(line), "key_intro": str(intro), **rest} if not rest:
-            return int(index[1]), path, (line.encode(errors="replace"), intro), parse_checkpoint(note.encode())
+            return line.encode(errors="replace"), intro
     raise LedgerFormatError("the `extra` of a proof holds the record's line and the run key's introduction")
 
 
-def _run_key(intro: str, origin: str) -> Verifier:
+def run_key_of(intro: str, origin: str) -> Verifier:
+    """The key that a note introduces; the note's own signature is the caller's business."""
     lines = parse_note(intro).text.split("\n")
     if len(lines) != 4 or lines[:2] != ["deskcert run key", origin]:
         raise LedgerFormatError("not the introduction of this run's key")

@@ -33,7 +33,7 @@ from deskcert_ledger.reader import read_records
 from deskcert_ledger.store import DISCLOSURES
 from deskcert_schema.errors import LedgerError, LedgerFormatError, LedgerTampered
 
-__all__ = ["REDACTIONS", "Redaction", "Redactions", "read_redactions", "redact_sealed"]
+__all__ = ["REDACTIONS", "Redaction", "Redactions", "commitments", "found_in", "read_redactions", "redact_sealed"]
 
 REDACTIONS: Final = "redactions.jsonl"
 _TITLE: Final = "deskcert redaction"
@@ -143,7 +143,7 @@ def select(folder: Path, seqs: Iterable[int] | None, *, blobs: bool) -> tuple[tu
     Raises `LedgerFormatError` for a number that no record has.
     """
     wanted = None if seqs is None else set(seqs)
-    there = {digest for digest, _ in _sidecar(folder)}
+    there = {digest for digest, _ in commitments(folder)}
     found: dict[tuple[str, str], None] = {}
     for record in read_records(folder):
         if wanted is None or record.seq in wanted:
@@ -157,7 +157,7 @@ def select(folder: Path, seqs: Iterable[int] | None, *, blobs: bool) -> tuple[tu
     return openings, tuple(sorted(names))
 
 
-def _sidecar(folder: Path) -> Iterator[tuple[str, bytes]]:
+def commitments(folder: Path) -> Iterator[tuple[str, bytes]]:
     """(digest, line) of every opening; lines that are none have the digest ""."""
     try:
         raw = (folder / DISCLOSURES).read_bytes()
@@ -192,7 +192,7 @@ def delete(folder: Path, openings: Iterable[str], blobs: Iterable[str]) -> None:
     """Take openings out of the sidecar and remove blob files. Raises `OSError`."""
     gone = set(openings)
     if gone:
-        kept = b"".join(line for digest, line in _sidecar(folder) if digest not in gone)
+        kept = b"".join(line for digest, line in commitments(folder) if digest not in gone)
         _replace(folder / DISCLOSURES, kept, 0o600)
     for name in blobs:
         blob_path(folder, name).unlink(missing_ok=True)

@@ -29,7 +29,7 @@ from deskcert_ledger.reader import open_ledger
 from deskcert_ledger.sshsig import sshsig
 from deskcert_ledger.statement import RUN_PREDICATE, Statement, expires_at, named_digests, result_of_tests
 
-__all__ = ["RUN_CERTIFICATE", "RUN_FILES", "certify_run"]
+__all__ = ["RUN_CERTIFICATE", "RUN_FILES", "certify_run", "kind_of"]
 
 RUN_CERTIFICATE: Final = "run.intoto.jsonl"
 RUN_FILES: Final = (RUN_CERTIFICATE, "run.sigstore.json", "run.sshsig")
@@ -78,8 +78,7 @@ def _read(folder: Path) -> _Facts:
     with open_ledger(folder) as file:
         for seq, line in enumerate(file):
             total.update(line)
-            found = _KIND.match(line)
-            kind = found[1].decode() if found else str(decode(line[:-1])["kind"])
+            kind = kind_of(line)
             facts.kinds[kind] += 1
             facts.last_kind = kind
             if kind in _READ:
@@ -87,6 +86,12 @@ def _read(folder: Path) -> _Facts:
     facts.digest = total.hexdigest()
     facts.last_time = str(decode(line[:-1])["t"])
     return facts
+
+
+def kind_of(line: bytes) -> str:
+    """The kind of a line of good form, seldom by parsing it."""
+    found = _KIND.match(line)
+    return found[1].decode() if found else str(decode(line.removesuffix(b"\n"))["kind"])
 
 
 def _take(facts: _Facts, seq: int, kind: str, line: bytes) -> None:

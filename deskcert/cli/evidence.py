@@ -1,0 +1,141 @@
+"""`deskcert ledger certificate`, `redact`, `export`: evidence that leaves the house."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from deskcert.cli._runs import FAILED, NO_PIN, evidence_errors, pinned, run_folder, write_whole
+from deskcert_schema.errors import UsageError
+
+__all__ = ["certificate", "export", "redact"]
+
+
+@click.group()
+def certificate() -> None:
+    """Check the certificate of a run or of a suite."""
+
+
+@certificate.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
+@click.option("--at", "moment", type=click.DateTime(["%Y-%m-%d"]), help="Is it valid on this day? Default: today.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def verify(ctx: click.Context, *, file: Path, keys: tuple[str, ...], moment: datetime | None, as_json: bool) -> None:
+    """Check FILE: run.intoto.jsonl, suite.intoto.jsonl, or one of the .sigstore.json beside them.
+
+    What the certificate is about is compared where it lies beside it: the ledger, the verdict, the SSH signature.
+
+    Exit codes: 0 it holds, 1 forged, expired, or about another content, 2 not a certificate, 3 no pinned key.
+    """
+    from deskcert_ledger.beside import check_beside
+    from deskcert_ledger.certificate import check_certificate, read_certificate
+
+    pins = pinned(keys)
+    if not pins:
+        click.echo("Whose certificate is it? Pin the project's key with --key.", err=True)
+        ctx.exit(NO_PIN)
+    with evidence_errors(ctx, file):
+        found = check_certificate(read_certificate(file), pins)
+    beside = check_beside(file, found)
+    now = datetime.now(UTC) if moment is None else moment.replace(tzinfo=UTC)
+    told = found.statement.predicate
+    problems = list(beside.problems)
+    if found.expired(now):
+        problems.append(f"it expired on {told['expires_at']}")
+    facts = {
+        "certificate": "suite" if found.is_suite else "run",
+        "holds": not problems,
+        "key": str(found.pin),
+        "issued_at": told.get("issued_at"),
+        "expires_at": told.get("expires_at"),
+        "revoked_by_change_of": told.get("revoked_by_change_of"),
+        "test_result": found.test_result,
+        "statement": {"certified": told.get("certified")} if found.is_suite else {"word": told.get("word")},
+        "checked": [
+            "the signature, by the pinned key"
+            if found.is_suite
+            else "the signature, by a run key that the pinned key introduced",
+            *beside.checked,
+        ],
+        "problems": problems,
+        "not_checked": [*beside.not_checked, *map(str, told.get("not_covered", []))],
+    }
+    if as_json:
+        click.echo(json.dumps(facts, ensure_ascii=False))
+    else:
+        _show(facts)
+    ctx.exit(FAILED if problems else 0)
+
+
+def _show(facts: dict[str, object]) -> None:
+    click.echo(f"{facts['certificate']} certificate: {'holds' if facts['holds'] else 'does NOT hold'}")
+    for name in ("statement", "test_result", "issued_at", "expires_at"):
+        click.echo(f"  {name.replace('_', ' ')}: {facts[name]}")
+    for name in ("problems", "checked", "not_checked"):
+        told = facts[name]
+        for text in told if isinstance(told, list) else ():
+            click.echo(f"  {name.removesuffix('s').replace('_', ' ')}: {ascii(text)[1:-1]}")
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.argument("seqs", nargs=-1, type=click.IntRange(min=0), metavar="[SEQ]...")
+@click.option("--all", "every", is_flag=True, help="Every record.")
+@click.option("--blobs", is_flag=True, help="Also the blobs these records name: trees, long texts, screenshots.")
+@click.option("--reason", required=True, help="Why: it is written down, with the time.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def redact(
+    ctx: click.Context, *, run: Path, seqs: tuple[int, ...], every: bool, blobs: bool, reason: str, as_json: bool
+) -> None:
+    """Delete the openings of secrets in records SEQ of a sealed RUN; the proof stays, and the redaction is signed.
+
+    Needs the project key. There is no way back.
+
+    Exit codes: 0 done, or nothing to do, 1 the run does not verify, 2 no such record, or no ledger.
+    """
+    from deskcert_ledger.keys import ProjectKey, default_key_path
+    from deskcert_ledger.redaction import redact_sealed
+
+    if bool(seqs) == every:
+        raise UsageError("Say which records to redact, SEQ..., or --all; one of the two.")
+    key = ProjectKey.load(default_key_path(Path.cwd()))
+    wanted = None if every else seqs
+    with evidence_errors(ctx, run):
+        try:
+            done = redact_sealed(run_folder(run), key, seqs=wanted, blobs=blobs, reason=reason, now=datetime.now(UTC))
+        except OSError as error:
+            raise UsageError(f"{run} cannot be redacted: {error.strerror}.") from error
+    openings, names = ((), ()) if done is None else (done.openings, done.blobs)
+    if as_json:
+        click.echo(json.dumps({"openings": list(openings), "blobs": list(names)}))
+    else:
+        click.echo(f"{run}: {len(openings)} openings and {len(names)} blobs deleted")
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--to", type=click.Choice(["pack"]), required=True, help="pack: a zip with its own verifier.", expose_value=False
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE")
+@click.option("--elide", "kinds", multiple=True, metavar="KIND", help="Leave out what records of this kind say.")
+@click.option("--with-openings", is_flag=True, help="Put the openings of secrets in. Who has them can read them.")
+@click.pass_context
+def export(ctx: click.Context, *, run: Path, out: Path, kinds: tuple[str, ...], with_openings: bool) -> None:
+    """Write a sealed RUN as one zip: ledger, notes, certificate, policy, and verify.py, which needs any Python 3.8 or
+    newer and nothing else. The same run gives the same bytes.
+
+    Exit codes: 0 written, 1 the ledger contradicts its notes, 2 not a sealed ledger.
+    """
+    from deskcert_ledger.pack import make_pack
+
+    with evidence_errors(ctx, run):
+        content = make_pack(run_folder(run), elide=frozenset(kinds), openings=with_openings)
+    write_whole(out, content)
+    click.echo(f"{out}: {len(content)} bytes; check it with: python3 verify.py {out} --key VKEY")

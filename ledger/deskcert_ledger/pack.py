@@ -1,0 +1,133 @@
+"""`ledger export --to pack`: one run as one zip that checks itself with any Python from 3.8 on.
+
+    README.txt · verify.py            what it is, and its single-file verifier (`pack_verifier.py`)
+    run/ledger.jsonl                  the lines; elided ones as `{"_elided":…}`
+    run/checkpoints · checkpoint      the last note of each key's range: all whose signatures a verification needs
+    run/blobs/… · disclosures.jsonl   what the lines name; openings only when they are asked for
+    run/redactions.jsonl · run.*      redactions; the certificate
+    policy.json · schemas/…           as record 0 names them
+
+Files are sorted, stored, without dates: the same run gives the same bytes on every machine, and a verifier makes the
+zip's own structure again and compares, so that no byte is without meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from deskcert_ledger import elision, pack_verifier
+from deskcert_ledger.blob import BLOB_FOLDER, blob_path
+from deskcert_ledger.checkpoint import Checkpoint, read_checkpoints
+from deskcert_ledger.line import dumps
+from deskcert_ledger.reader import Record, read_records
+from deskcert_ledger.redaction import REDACTIONS, commitments, found_in
+from deskcert_ledger.run_certificate import RUN_FILES
+from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS, DISCLOSURES, LEDGER
+from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+
+__all__ = ["make_pack"]
+
+_NEVER_ELIDED: Final = frozenset({"run.start", "run.end", "recovery"})
+_MAX_BYTES = 2**32 - 1
+
+
+def make_pack(folder: Path, *, elide: Collection[str] = (), openings: bool = False) -> bytes:
+    """The zip's bytes. `elide`: kinds of records whose content is left out; `openings`: with the openings of secrets.
+
+    Raises `LedgerFormatError` (no sealed ledger, or one too large for a zip) and `LedgerTampered` when the pack would
+    not verify: nothing that is not evidence leaves as a pack.
+    """
+    refused = sorted(_NEVER_ELIDED.intersection(elide))
+    if refused:
+        raise LedgerFormatError(f"records of kind {refused[0]} cannot be elided: they say whose ledger this is")
+    contents = dict(_contents(folder, frozenset(elide), openings=openings))
+    if sum(map(len, contents.values())) > _MAX_BYTES:
+        raise LedgerFormatError(
+            "the run is too large for a pack: 4 GiB; export it without its blobs' records (--elide)"
+        )
+    raw = _zip(contents)
+    try:
+        word, said = pack_verifier.verify(raw, None, allow_elided=True)
+    except (pack_verifier.NotAPack, pack_verifier.Tampered) as error:
+        raise LedgerTampered(f"{folder} does not verify: {error}") from error
+    if word not in ("unverifiable", "complete"):
+        raise LedgerTampered(f"{folder} does not verify: {said[0]}")
+    return raw
+
+
+def _zip(contents: dict[str, bytes]) -> bytes:
+    parts: list[bytes] = []
+    entries: list[tuple[bytes, bytes, int]] = []
+    at = 0
+    for name in sorted(contents):
+        local, (half, raw_name) = pack_verifier.zip_entry(name, contents[name])
+        entries.append((half, raw_name, at))
+        parts += (local, contents[name])
+        at += len(local) + len(contents[name])
+    return b"".join([*parts, pack_verifier.zip_directory(entries, at)])
+
+
+def _contents(folder: Path, elided: frozenset[str], *, openings: bool) -> Iterator[tuple[str, bytes]]:
+    yield "verify.py", (files("deskcert_ledger") / "pack_verifier.py").read_bytes()
+    yield "README.txt", (pack_verifier.__doc__ or "").encode()
+    lines: list[bytes] = []
+    blobs: dict[str, None] = {}
+    digests: set[str] = set()
+    borders: list[int] = []
+    for record in read_records(folder):
+        if record.kind in elided:
+            lines.append(elision.elide(record.line))
+            continue
+        lines.append(record.line)
+        if record.seq == 0:
+            yield from _named_by_start(record)
+        if record.kind == "recovery":
+            borders.append(record.seq)
+        if record.kind not in ("redaction", "blob.missing"):
+            for what, name in found_in(folder, record.data):
+                digests.add(name) if what == "opening" else blobs.setdefault(name)
+    yield f"run/{LEDGER}", b"\n".join(lines) + b"\n"
+    yield from _notes(folder, borders)
+    for name in blobs:
+        if blob_path(folder, name).exists():
+            yield f"run/{BLOB_FOLDER}/{name}", blob_path(folder, name).read_bytes()
+    if openings:
+        kept = b"".join(line for digest, line in commitments(folder) if digest in digests)
+        yield f"run/{DISCLOSURES}", kept
+    for name in (REDACTIONS, *RUN_FILES):
+        if (folder / name).exists():
+            yield f"run/{name}", (folder / name).read_bytes()
+
+
+def _notes(folder: Path, borders: list[int]) -> Iterator[tuple[str, bytes]]:
+    """Of each key's range the last note; the final one as it stands in `checkpoint`, with its cosignatures."""
+    try:
+        final = (folder / CHECKPOINT).read_bytes()
+        with (folder / CHECKPOINTS).open("rb") as file:
+            notes = [item for item in read_checkpoints(file, limit=1 << 62) if isinstance(item, Checkpoint)]
+    except FileNotFoundError as error:
+        raise LedgerFormatError(f"{folder} is not sealed: it has no `{Path(str(error.filename)).name}`") from error
+    kept = []
+    first = 0
+    for border in borders:
+        within = [note for note in notes if first < note.size <= border]
+        kept += [note.raw for note in within[-1:]]
+        first = border
+    yield f"run/{CHECKPOINTS}", b"".join([*kept, final])
+    yield f"run/{CHECKPOINT}", final
+
+
+def _named_by_start(start: Record) -> Iterator[tuple[str, bytes]]:
+    """The policy as it stands there, and the schemas if this version's are the ones that are named."""
+    from deskcert_schema.validate import SCHEMAS, digest
+
+    policy: Any = start.data.get("policy")
+    if isinstance(policy, dict) and "content" in policy:
+        yield "policy.json", dumps(policy["content"]) + b"\n"
+    schema = start.data.get("schema")
+    if isinstance(schema, dict) and schema.get("digest") == digest():
+        for name in SCHEMAS:
+            yield f"schemas/{name}.json", (files("deskcert_schema") / "schemas" / f"{name}.json").read_bytes()
