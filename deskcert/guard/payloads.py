@@ -89,7 +89,7 @@ def looks_of(looks: Sequence[Mapping[str, Any]], evidence: Evidence | None) -> l
 
 
 def _value_rules(request: ActRequest) -> dict[str, Any]:
-    facts = value_facts(request.policy, request.action.value)
+    facts = value_facts(request.policy, request.action.value, request.action.command)
     return {"value_rules": {k: v.value for k, v in facts.items()}} if facts else {}
 
 

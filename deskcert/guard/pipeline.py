@@ -186,7 +186,7 @@ class _Act:
                 yield from self.machine.say(PipelinePoint.RESOLVED)
         # Step (3): policy is terminal and immediate, whatever else is wrong with the target.
         began = self.machine.now
-        facts = policy.value_facts(request.policy, request.action.value)
+        facts = policy.value_facts(request.policy, request.action.value, request.action.command)
         verdict = policy.decide(
             request.policy, policy.subject_of(request.action, evidence, request.saved.window, facts)
         )

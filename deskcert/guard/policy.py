@@ -10,6 +10,7 @@ Three-valued throughout: a rule denies when all its matchers hold, and also when
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -118,7 +119,9 @@ ALLOW_LIST_RULE: Final = "default-deny"
 
 _ALONE: Final = frozenset({"default_submitter", "focused"})
 _LENDS_ONLY: Final = frozenset({"label", "descendant", "access_key"})
-_NO_ACTIVATION: Final = frozenset({"set-value", "type", "clear", "focus", "scroll", "scroll-to", "select", "hover"})
+_NO_ACTIVATION: Final = frozenset(
+    {"set-value", "type", "clear", "focus", "scroll", "scroll-to", "select", "hover", "upload"}
+)
 _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("double-click", "triple-click", "check", "uncheck", "toggle", "expand", "collapse"), ("click",)),
     "type": ("set-value",),
@@ -186,10 +189,19 @@ def page_subject(command: str, target: Mapping[str, Any], window: WindowState | 
     )
 
 
-def value_facts(policy: Policy, value: str | None) -> dict[str, Match]:
-    """What each rule's `value` matcher says of a typed value. Recorded, so that a replay needs no secret."""
-    rules = [r for r in (*policy.deny, *policy.allow) if r.value is not None]
+def value_facts(policy: Policy, value: str | None, command: str = "") -> dict[str, Match]:
+    """What each rule's `value` matcher says of a typed value, or its `upload` matcher of the paths of an upload.
+    Recorded, so that a replay needs no secret."""
+    rules = (*policy.deny, *policy.allow)
+    if command == "upload":
+        paths = [str(file["path"]) for file in json.loads(value or "[]")]
+        return {r.id: _any_path(r.upload, paths) for r in rules if r.upload is not None}
     return {r.id: r.value.of_name(value).match if value is not None else Match.NO for r in rules if r.value is not None}
+
+
+def _any_path(pattern: TextPattern, paths: Iterable[str]) -> Match:
+    hits = [pattern.of_name(path).match for path in paths]
+    return next((m for m in (Match.YES, Match.UNKNOWN) if m in hits), Match.NO)
 
 
 def decide(policy: Policy, subject: Subject) -> Verdict:
@@ -239,12 +251,11 @@ def _rule_hit(rule: Rule, subject: Subject) -> Found:
     """All matchers of the rule together. The source is the name's, else the destination's, value's, key's, URL's."""
     if rule.actions and not rule.actions & subject.actions:
         return Match.NO, _NONE
-    if rule.upload is not None:
-        return Match.NO, _NONE  # uploads come with their command; until then no action has a path
     found = [
         _control(rule, subject),
         _destination(rule, subject),
         _value(rule, subject),
+        _upload(rule, subject),
         _key(rule, subject),
         _url(rule, subject),
         _window(rule, subject),
@@ -331,6 +342,13 @@ def _value(rule: Rule, subject: Subject) -> Found | None:
     return subject.value_facts.get(rule.id, Match.NO), Source("target", "typed", rule.value.kind)
 
 
+def _upload(rule: Rule, subject: Subject) -> Found | None:
+    if rule.upload is None:
+        return None
+    hit = subject.value_facts.get(rule.id, Match.NO) if subject.command == "upload" else Match.NO
+    return hit, Source("target", "upload", rule.upload.kind)
+
+
 def _key(rule: Rule, subject: Subject) -> Found | None:
     if not rule.keys:
         return None
@@ -395,6 +413,8 @@ def _lets_through(rule: Rule, subject: Subject, control: Surface | None) -> bool
     if rule.destination is not None and not _plain_destination(rule, subject):
         return False
     if rule.value is not None and subject.value_facts.get(rule.id) is not Match.YES:
+        return False
+    if rule.upload is not None and _upload(rule, subject) != (Match.YES, Source("target", "upload", rule.upload.kind)):
         return False
     return not rule.keys or subject.key in rule.keys
 

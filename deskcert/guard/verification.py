@@ -3,6 +3,7 @@
 | command | claim |
 | --- | --- |
 | set-value, clear, type, select | the value that must stand there then |
+| upload | names and sizes of the files that must stand there then |
 | check, uncheck, expand, collapse, focus | the state that must hold then |
 | toggle | the state is the other one than before |
 | scroll, scroll-to | the element has moved, or is in view |
@@ -13,7 +14,9 @@ failure although the input was delivered; no evidence is no failure. Sources: gu
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, Final
 
 from deskcert.adapters.base import Action, DispatchEnd, Gone, Live, Navigation, Probed, Unreadable
@@ -72,7 +75,7 @@ _STATE_OF: Final = {
     "focus": ("focused", True),
 }
 _TOGGLED: Final = ("checked", "pressed")
-_OF_VALUE: Final = frozenset({"set-value", "clear", "type", "select"})
+_OF_VALUE: Final = frozenset({"set-value", "clear", "type", "select", "upload"})
 _OF_PLACE: Final = frozenset({"scroll", "scroll-to"})
 
 
@@ -167,6 +170,9 @@ def _value_holds(action: Action, evidence: Evidence, before: Evidence | None) ->
 
 
 def _asked_value(action: Action, before: Evidence | None) -> str | None:
+    if action.command == "upload":
+        files = [(PurePath(f["path"]).name, f["bytes"]) for f in json.loads(action.value or "[]")]
+        return ", ".join(f"{name} ({size} bytes)" for name, size in files)
     if action.command != "type":
         return action.value or ""
     if before is None or isinstance(before.value, Unknown):

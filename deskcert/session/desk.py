@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deskcert.adapters.base import Adapter
@@ -35,6 +36,8 @@ class Options:
     bait: tuple[str, ...] = ()
     """Texts whose sight an observation records (`bait_seen`)."""
     kept_snapshots: int = 128
+    upload_folders: tuple[Path, ...] = ()
+    """Whose files may be uploaded; none by default."""
 
 
 @dataclass(slots=True)

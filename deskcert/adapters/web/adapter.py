@@ -33,6 +33,7 @@ from deskcert.adapters.web.history import PageCommands
 from deskcert.adapters.web.observation import Observation, split_node
 from deskcert.adapters.web.requests import RequestLog
 from deskcert.adapters.web.script import BINDING, WORLD, call_function, world_script
+from deskcert.adapters.web.upload import upload
 from deskcert.contract.evidence import Evidence
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import DetailKind
@@ -264,18 +265,17 @@ class WebAdapter(PageCommands):
             return Dispatch(DispatchEnd.NOT_SENT, reached=False, error="the document is not ready")
         signals = self._signals = dispatch.Signals(number)
         self._requests.begin(number)
+        about: dict[str, Any] = {
+            "context": frame.context,
+            "node": node,
+            "action": action,
+            "expected": expected,
+            "budget_ms": budget_ms,
+        }
         try:
-            return await dispatch.perform(
-                self._channel,
-                self._alive,
-                signals,
-                context=frame.context,
-                node=node,
-                action=action,
-                expected=expected,
-                budget_ms=budget_ms,
-                at=at,
-            )
+            if action.command == "upload":
+                return await upload(self._channel, signals, at=at, **about)
+            return await dispatch.perform(self._channel, self._alive, signals, at=at, **about)
         finally:
             self._requests.end()
             self._signals = None
@@ -288,7 +288,7 @@ class WebAdapter(PageCommands):
             return f"a {self._dialog.type} dialog blocks the page"
         if self._frame_of(handle) is None:
             return "the document of the element is gone"
-        if action.command not in dispatch.COMMANDS:
+        if action.command not in dispatch.COMMANDS and action.command != "upload":
             return f"{action.command} is not supported here"
         if action.command == "press" and action.key not in dispatch.KEYS:
             return f"the key {action.key} needs trusted keys"

@@ -20,7 +20,17 @@ from deskcert.adapters.web.channel import Channel, ChannelLost, ChannelRefused, 
 from deskcert.adapters.web.script import action_function
 from deskcert.contract.evidence import Evidence, Hit
 
-__all__ = ["COMMANDS", "KEYS", "Signals", "await_first", "evidence_from", "perform", "written"]
+__all__ = [
+    "COMMANDS",
+    "KEYS",
+    "Signals",
+    "await_first",
+    "evidence_from",
+    "perform",
+    "reported",
+    "request_of",
+    "written",
+]
 
 KEYS: Final = frozenset({"Enter", "Space", " "})
 """Keys that are emulated with their default action; others need trusted keys."""
@@ -101,6 +111,19 @@ async def written() -> None:
         await asyncio.sleep(0)
 
 
+def request_of(number: int, action: Action, expected: Evidence) -> dict[str, Any]:
+    """What our world is asked. Paths of files stay here."""
+    return {
+        "number": number,
+        "command": action.command,
+        "value": action.value if action.command != "upload" else None,
+        "key": action.key,
+        "direction": action.direction,
+        "amount": action.amount,
+        "expected": expected.compared,
+    }
+
+
 async def perform(
     channel: Channel,
     alive: Liveness,
@@ -113,15 +136,7 @@ async def perform(
     budget_ms: int,
     at: PointHook,
 ) -> Dispatch:
-    request = {
-        "number": signals.number,
-        "command": action.command,
-        "value": action.value,
-        "key": action.key,
-        "direction": action.direction,
-        "amount": action.amount,
-        "expected": expected.compared,
-    }
+    request = request_of(signals.number, action, expected)
     task = channel.start(
         "Runtime.callFunctionOn",
         {
@@ -167,14 +182,14 @@ def _outcome(channel: Channel, task: asyncio.Task[Any], signals: Signals, expect
         text = answer["exceptionDetails"].get("exception", {}).get("description") or answer["exceptionDetails"]["text"]
         end = DispatchEnd.NO_ANSWER if reached else DispatchEnd.NOT_SENT
         return Dispatch(end, reached, tuple(signals.reached), error=text)
-    return _reported(json.loads(answer["result"]["value"]), signals, expected)
+    return reported(json.loads(answer["result"]["value"]), signals, expected)
 
 
 def _why(signals: Signals, error: Exception) -> str:
     return "a dialog blocks the page" if signals.dialog is not None else str(error)
 
 
-def _reported(raw: Mapping[str, Any], signals: Signals, expected: Evidence) -> Dispatch:
+def reported(raw: Mapping[str, Any], signals: Signals, expected: Evidence) -> Dispatch:
     live, hit = raw.get("live"), raw.get("hit")
     return Dispatch(
         end=DispatchEnd(raw["end"]),

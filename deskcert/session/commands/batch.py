@@ -73,7 +73,7 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
             continue
         if not isinstance(probed, Live):
             continue
-        facts = policy.value_facts(desk.policy, action.value)
+        facts = policy.value_facts(desk.policy, action.value, action.command)
         subject = policy.subject_of(action, probed.evidence, saved.window, facts)
         if isinstance(policy.decide(desk.policy, subject), policy.Deny):
             return index

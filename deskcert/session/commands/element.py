@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from deskcert.adapters.base import Action
@@ -12,8 +13,9 @@ from deskcert.session.args import Arg, one_of, ref, text, text_lines, whole_numb
 from deskcert.session.commands.acting import COMMON, run_pipeline
 from deskcert.session.desk import Call, Desk, Handler, target_of
 from deskcert.session.snapshots import Saved
+from deskcert.session.uploads import files_to_upload
 from deskcert_ledger import Secret
-from deskcert_schema.vocabulary import Code, Command
+from deskcert_schema.vocabulary import Code, Command, DetailKind
 
 __all__ = ["COMMANDS", "action_of"]
 
@@ -21,6 +23,21 @@ MAX_VALUE_BYTES: Final = 10_000
 MAX_TYPED_BYTES: Final = 2_000
 """Typed character by character; for more there is set-value."""
 _KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Space"}
+
+
+async def _upload(desk: Desk, call: Call) -> dict[str, Any]:
+    """Only files of folders that the session was given, whatever way leads to them."""
+    folders = desk.options.upload_folders
+    if not folders:
+        raise Refused(Code.ACTION_NOT_SUPPORTED, "no folder was opened for uploads in this session", phase="parse")
+    if outside := [file for file in call.values["files"] if not file.within(folders)]:
+        raise Refused(
+            Code.POLICY_DENIED,
+            f"{outside[0].name} is in none of the folders that were opened for uploads",
+            phase="gate",
+            kind=DetailKind.NOT_ALLOWED,
+        )
+    return await _on_element(desk, call)
 
 
 async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
@@ -53,6 +70,8 @@ def action_of(call: Call, saved: Saved) -> Action:
     value = values.get("value", values.get("text"))
     if call.command == Command.SELECT:
         value = "\n".join(values["options"])
+    if call.command == Command.UPLOAD:
+        value = json.dumps([file.as_json() for file in values["files"]])
     amount = values.get("amount") or 0
     return Action(call.command, value, _key(call, saved), values.get("direction"), amount)
 
@@ -99,6 +118,7 @@ COMMANDS: Final = (
     Handler(
         Command.SELECT, (_REF, Arg("options", text_lines(64, 1_000), required=True), *COMMON), _on_element, acting=True
     ),
+    Handler(Command.UPLOAD, (_REF, Arg("files", files_to_upload, required=True), *COMMON), _upload, acting=True),
     Handler(Command.SCROLL, (_REF, *_SCROLLED, *COMMON), _on_element, acting=True),
     Handler(
         Command.SET_VALUE,

@@ -55,7 +55,30 @@ function perform(id, request) {
   return act.report;
 }
 
-const MAIN_EVENT = { press: "keydown", "set-value": "input", clear: "input", type: "input", select: "change", focus: "focus",
+// For what only the browser itself can do (files): compared first, then watched until `disarm`. Not one task, so what the
+// page does in between is not seen before, only reported.
+function arm(id, request) {
+  const el = nodeOf(id);
+  if (el === null) return { end: "not_sent", error: "the element was removed" };
+  if (!offers(el, roleOf(el), request.command)) return { end: "not_sent", error: request.command + " is not possible on this element" };
+  const act = new Act(el, request);
+  listen();
+  act.begin();
+  armed = { number: request.number, el, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click", act };
+  if (act.end === null) return { end: null };
+  return disarm();
+}
+
+function disarm() {
+  const { act } = armed;
+  act.end ??= "completed";
+  act.sent = armed.reached ? [armed.main] : [];
+  act.finish(armed);
+  armed = null;
+  return act.report;
+}
+
+const MAIN_EVENT = { upload: "change",  press: "keydown", "set-value": "input", clear: "input", type: "input", select: "change", focus: "focus",
   hover: "pointerover", "right-click": "contextmenu", scroll: "scroll", "scroll-to": "scroll" }; // all others: "click"
 
 class Act {

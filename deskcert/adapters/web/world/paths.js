@@ -87,7 +87,7 @@ function pathTo(why, el) {
   return PASSED_ON.has(why) ? { ...path, context: contextOf(el) } : path;
 }
 
-const NO_ACTIVATION = new Set(["set-value", "type", "clear", "focus", "scroll", "scroll-to"]);
+const NO_ACTIVATION = new Set(["set-value", "type", "clear", "focus", "scroll", "scroll-to", "upload"]);
 
 function pathsOf(el, command, key, value) {
   const paths = labelsOf(el).map((label) => pathTo("label", label));

@@ -9,6 +9,7 @@ const SEEN = { visibilityProperty: true, opacityProperty: true, contentVisibilit
 const inputChecked = getter(HTMLInputElement.prototype, "checked");
 const inputMixed = getter(HTMLInputElement.prototype, "indeterminate");
 const optionSelected = getter(HTMLOptionElement.prototype, "selected");
+const filesOf = getter(HTMLInputElement.prototype, "files");
 const detailsOpen = getter(HTMLDetailsElement.prototype, "open");
 
 const ariaBool = (el, name) => {
@@ -142,7 +143,8 @@ function actionsOf(el, role) {
   const actions = [];
   const tag = htmlTag(el);
   const fileChooser = tag === "input" && inputType(el) === "file";
-  if (!fileChooser && tag !== "option") actions.push("click");
+  if (fileChooser) actions.push("upload");
+  else if (tag !== "option") actions.push("click");
   if (isField(el)) {
     actions.push("set-value");
     if (tag !== "input" || TYPED.has(inputType(el))) actions.push("type");
@@ -169,7 +171,8 @@ function offers(el, role, command) {
 // A field's value. A secure one is withheld here, before it leaves the page.
 function valueOf(el, role) {
   switch (htmlTag(el)) {
-    case "input": return FIELD_TYPES.has(inputType(el)) && !isSecure(el) ? inputValue(el) : null;
+    case "input": if (inputType(el) === "file") return [...(filesOf(el) ?? [])].map((f) => f.name + " (" + f.size + " bytes)").join(", ");
+      return FIELD_TYPES.has(inputType(el)) && !isSecure(el) ? inputValue(el) : null;
     case "textarea": return isSecure(el) ? null : areaValue(el);
     case "select": return [...selectedOptions(el)].map((o) => optionText(o)).join(", ");
   }
