@@ -79,11 +79,6 @@ class _Scan:
     checkpoint: Checkpoint | None = None
     recovered: bool = False
 
-    @property
-    def is_recovered(self) -> bool:
-        """A recovery has done all its work, but perhaps for the seal."""
-        return self.recovered and not self.open_intents
-
 
 def recover_run(
     folder: Path,
@@ -119,10 +114,9 @@ def recover_open(
     size, torn = scan.tree.size, scan.size_in_file - scan.end
     if size == 0:
         return Recovered(Outcome.EMPTY, 0, cut=torn)
-    if torn == 0 and scan.signed_size == size and (scan.last_kind == "run.end" or scan.is_recovered):
-        is_sealed = notes.final is not None and notes.final.size == size
-        if is_sealed or not scan.open_intents:
-            return _finish_seal(files, scan, notes)
+    ended = scan.last_kind == "run.end" or scan.recovered
+    if torn == 0 and scan.signed_size == size and ended and not scan.open_intents:
+        return _finish_seal(files, scan, notes)
     _cut(files, scan, notes)
     key = RunKey(scan.origin, rng(32))
     ledger = RunLedger(folder, files, Sequencer(files, scan.tree, key, scan.origin, clock), key, rng=rng)
