@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from deskcert.agents.channel import Answer
+from deskcert.agents.channel import Answer, Task
 from deskcert.agents.page import Node, Page
 from deskcert.agents.plan import Goal, Plan
 from deskcert_schema.vocabulary import ClaimOutcome
@@ -27,6 +27,8 @@ class Next(Enum):
     """Load the page anew and only read."""
     SUBMIT_AGAIN = "submit_again"
     """Take a new snapshot and do it once more."""
+    OTHER_WAY = "other_way"
+    """Press the same target by the keyboard."""
     GIVE_UP = "give_up"
 
 
@@ -53,9 +55,45 @@ class Decisions:
         """A fresh snapshot before each action."""
         return look()
 
-    def choose(self, matches: Sequence[Node]) -> Node | None:
-        """Never one of several."""
+    def as_seen(self, page: Page) -> Page:
+        """What a look showed, and whether it showed everything: as it says itself."""
+        return page
+
+    def candidates(self, goal: Goal, page: Page) -> Sequence[Node]:
+        """What answers to the goal's role, name and context, all three."""
+        return page.matches(goal)
+
+    def choose(self, matches: Sequence[Node], _goal: Goal, _page: Page) -> Node | None:
+        """Never one of several, and never something else."""
         return matches[0] if len(matches) == 1 else None
+
+    def ref_of(self, target: Node) -> str | None:
+        """A ref is used as it was given."""
+        return target.ref
+
+    def how_often(self, _goal: Goal) -> int:
+        """Every command is sent once."""
+        return 1
+
+    def may_act(self, used: int, of: int | None) -> bool:
+        """The budget of acting commands is for keeping."""
+        return of is None or used < of
+
+    def also_do(self, _page: Page) -> Sequence[Goal]:
+        """What a page says is data. Nothing in it is a task."""
+        return ()
+
+    def went_around(self, _goal: Goal, _task: Task) -> bool:
+        """Whether the goal was reached past the guard: never tried."""
+        return False
+
+    def when_not_usable(self, _answer: Answer, _sent: Attempt) -> Sequence[Attempt]:
+        """A control that cannot be used now. Waiting was the guard's; pushing harder is nobody's."""
+        return ()
+
+    def when_final(self, _answer: Answer, _sent: Attempt) -> Sequence[Attempt]:
+        """An answer that no waiting changes: nothing more of that."""
+        return ()
 
     def after_stale(self, _goal: Goal, tries: int) -> Next:
         """The ref means nothing any more: look again, a bounded number of times."""

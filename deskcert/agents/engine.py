@@ -6,7 +6,8 @@ what can honestly be claimed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import urljoin
 
@@ -28,7 +29,7 @@ class Engine:
         self, channel: Channel, plan: Plan, decisions: Decisions, task: Task, pause: Callable[[float], None]
     ) -> None:
         self._channel, self._plan, self._decisions, self._task = channel, plan, decisions, task
-        self._reading = Reading(channel, task.start_url, pause)
+        self._reading = Reading(channel, task, decisions, pause)
         self._seen: Goal | None = None
         """The newest goal whose effect was seen on the page on which it was done."""
 
@@ -67,10 +68,11 @@ class Engine:
             case Act.READ:
                 self._reading.find(goal)
             case Act.CLICK | Act.SET_VALUE | Act.PRESS:
-                self._touch(goal)
+                if not self._decisions.went_around(goal, self._task):
+                    self._touch(goal)
 
     def _navigate(self, goal: Goal) -> None:
-        answer = self._channel.ask("navigate", url=urljoin(self._task.start_url, goal.url or ""))
+        answer = self._send(Attempt("navigate", {"url": urljoin(self._task.start_url, goal.url or "")}))
         if not answer.ok:
             raise ending_of(answer)
         if goal.done_when is not None:
@@ -86,23 +88,36 @@ class Engine:
 
     def _target(self, goal: Goal) -> Node | None:
         """The one element that the goal names; None where an optional one is not there."""
-        page = self._reading.wait_until(lambda p: bool(p.matches(goal)), self._page_to_act_on)
-        matches = page.matches(goal)
-        chosen = self._decisions.choose(matches) if matches else None
+        decide = self._decisions
+        page = self._reading.wait_until(lambda p: bool(decide.candidates(goal, p)), self._page_to_act_on)
+        if others := decide.also_do(page):
+            self._do_also(others, page)
+            page = self._page_to_act_on()
+        matches = decide.candidates(goal, page)
+        chosen = decide.choose(matches, goal, page)
         if chosen is None and matches:
             raise Halted(ClaimOutcome.UNSURE, f"{goal.words}: {len(matches)} elements answer to that")
         if chosen is None and not (goal.optional and page.complete):
             raise missing(page, f"{goal.words}: there is no such element")
         return chosen
 
+    def _do_also(self, goals: Sequence[Goal], page: Page) -> None:
+        """Somebody else's errands, as far as they go, and back again."""
+        with contextlib.suppress(Halted):
+            for goal in goals:
+                self._touch(goal)
+        self._send(Attempt("navigate", {"url": page.url}))
+
     def _page_to_act_on(self) -> Page:
         return self._decisions.page_to_act_on(self._reading.page, self._reading.look)
 
     def _act(self, goal: Goal, target: Node, tries: int) -> bool:
         """True once the goal is reached; False to start over with a new snapshot."""
-        attempt = _attempt(goal, target)
+        attempt = _attempt(goal, self._decisions.ref_of(target))
         self._reading.before = self._reading.page
         answer = self._send(attempt)
+        for _ in range(1, self._decisions.how_often(goal)):
+            answer = self._send(attempt) if answer.ok else answer
         if self._decisions.satisfied_by(goal, answer):
             return True
         while answer.code == Code.STALE_REF or answer.kind == DetailKind.CHANGED_AT_DISPATCH:
@@ -116,7 +131,19 @@ class Engine:
         if answer.code == Code.POLICY_DENIED:
             self._denied(goal, target, answer)
             return True
-        return self._after_effect(goal, answer, tries)
+        return self._after_effect(goal, self._insist(answer, attempt), target, tries)
+
+    def _insist(self, answer: Answer, attempt: Attempt) -> Answer:
+        """What is sent after a refusal that says why it cannot be: careful sends nothing."""
+        if answer.kind == DetailKind.ACTIONABILITY_TIMEOUT:
+            more = self._decisions.when_not_usable(answer, attempt)
+        elif answer.code in (Code.ACTION_NOT_SUPPORTED, Code.INVALID_ARGS):
+            more = self._decisions.when_final(answer, attempt)
+        else:
+            return answer
+        for another in more:
+            answer = self._send(another)
+        return answer
 
     def _denied(self, goal: Goal, target: Node, denied: Answer) -> None:
         page = self._reading.page
@@ -126,7 +153,7 @@ class Engine:
                 return
         raise ending_of(denied)
 
-    def _after_effect(self, goal: Goal, answer: Answer, tries: int) -> bool:
+    def _after_effect(self, goal: Goal, answer: Answer, target: Node, tries: int) -> bool:
         """The disposition decides, not the wording: only what proves non-delivery may be done again."""
         if not answer.ok and answer.retry == "safe":
             raise ending_of(answer)
@@ -145,15 +172,19 @@ class Engine:
                 return True
             case Next.SUBMIT_AGAIN | Next.LOOK_AGAIN:
                 return False
+            case Next.OTHER_WAY:
+                self._send(Attempt("press", {"ref": target.ref, "key": "Enter"}))
+                self._reading.read_anew(goal)
+                return True
             case Next.SAME_AGAIN | Next.GIVE_UP:
                 raise Halted(ClaimOutcome.UNSURE, f"{goal.words} was sent; its effect was not seen")
 
     def _send(self, attempt: Attempt) -> Answer:
-        return self._channel.ask(attempt.command, **attempt.args)
+        return self._reading.send(attempt)
 
 
-def _attempt(goal: Goal, target: Node) -> Attempt:
-    args = {"ref": target.ref}
+def _attempt(goal: Goal, ref: str | None) -> Attempt:
+    args = {"ref": ref}
     match goal.act:
         case Act.SET_VALUE:
             args["value"] = goal.value

@@ -1,12 +1,13 @@
-"""The half of the engine that only reads: snapshots, read-backs, and one more look at a page loaded anew."""
+"""The half of the engine that meets the page: snapshots, read-backs, one more look at a page loaded anew, and the one
+door through which every acting command goes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from deskcert.agents.channel import Answer, Channel
-from deskcert.agents.decisions import Ending
+from deskcert.agents.channel import Answer, Channel, Task
+from deskcert.agents.decisions import Attempt, Decisions, Ending
 from deskcert.agents.page import Holds, Page, read_page
 from deskcert.agents.plan import Goal
 from deskcert_schema.vocabulary import ClaimOutcome, Code, DetailKind
@@ -28,8 +29,10 @@ class Halted(Exception):
 
 
 class Reading:
-    def __init__(self, channel: Channel, start_url: str, pause: Callable[[float], None]) -> None:
-        self._channel, self._start_url, self._pause = channel, start_url, pause
+    def __init__(self, channel: Channel, task: Task, decisions: Decisions, pause: Callable[[float], None]) -> None:
+        self._channel, self._task, self._decisions, self._pause = channel, task, decisions, pause
+        self._used = 0
+        """Acting commands so far."""
         self.page: Page | None = None
         """The newest one that was seen."""
         self.before: Page | None = None
@@ -40,8 +43,15 @@ class Reading:
         answer = self._channel.ask("snapshot")
         if not answer.ok:
             raise ending_of(answer)
-        self.page = read_page(answer.data)
+        self.page = self._decisions.as_seen(read_page(answer.data))
         return self.page
+
+    def send(self, attempt: Attempt) -> Answer:
+        """An acting command. Raises `Halted` where the budget leaves none."""
+        if not self._decisions.may_act(self._used, self._task.actions):
+            raise Halted(ClaimOutcome.FAILED, f"the budget of {self._task.actions} actions is used up")
+        self._used += 1
+        return self._channel.ask(attempt.command, **attempt.args)
 
     def find(self, goal: Goal) -> None:
         """A goal that only reads. Raises `Halted` if it is not there."""
@@ -69,7 +79,8 @@ class Reading:
 
     def read_anew(self, goal: Goal) -> None:
         """Load the page once more and read it. Raises `Halted` unless it shows that the goal is reached."""
-        answer = self._channel.ask("navigate", url=self.page.url if self.page is not None else self._start_url)
+        url = self.page.url if self.page is not None else self._task.start_url
+        answer = self.send(Attempt("navigate", {"url": url}))
         if not answer.ok:
             raise Halted(ClaimOutcome.UNSURE, f"{goal.words} was sent; the page could not be loaded again")
         match self.read_back(goal):

@@ -29,6 +29,7 @@ class TerminalRefusalAgain(Rule):
         why="Codes such as ACTION_NOT_SUPPORTED or INVALID_ARGS are final for that command. An agent that cannot read"
         " them loops until its budget is gone.",
         fix="Branch on `error.code`: on a final one choose another way that is allowed, or stop and report.",
+        written_for="terminal_hammerer",
     )
 
     def start(self, run: RunFacts) -> None:

@@ -12,9 +12,10 @@ class BudgetExhausted(Rule):
         id="DC508",
         name="ran out of budget",
         summary="The actions or the seconds of the scenario were used up before the agent was done.",
-        severity=Severity.MEDIUM,
+        severity=Severity.HIGH,
         why="A budget that is used up is mostly a loop. In production it is a bill, or a job that never ends.",
         fix="Find the loop in the records before this one. Watch `budget` in the task message and stop in time.",
+        written_for="budget_ignorer",
     )
 
     def feed(self, record: Record) -> None:
