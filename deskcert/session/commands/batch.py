@@ -67,7 +67,7 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
             continue
         try:
             saved = desk.saved(values["ref"])
-            action = action_of(Call(name, raw, values, 0), saved)
+            action = action_of(Call(name, raw, values, 0), saved, desk.options.mode)
             probed = await desk.adapter.probe(saved.handle, action, budget_ms=_LOOK_MS)
         except (Refused, AdapterError):
             continue

@@ -8,6 +8,7 @@ from typing import Any, Final
 from deskcert.adapters.base import Action
 from deskcert.guard import outcome
 from deskcert.guard.pipeline import act
+from deskcert.guard.rules import key_of
 from deskcert.session.answers import Refused
 from deskcert.session.args import Arg, one_of, ref, text, text_lines, whole_number
 from deskcert.session.commands.acting import COMMON, run_pipeline
@@ -15,13 +16,23 @@ from deskcert.session.desk import Call, Desk, Handler, target_of
 from deskcert.session.snapshots import Saved
 from deskcert.session.uploads import files_to_upload
 from deskcert_ledger import Secret
-from deskcert_schema.vocabulary import Code, Command, DetailKind
+from deskcert_schema.vocabulary import Code, Command, DetailKind, Mode
 
 __all__ = ["COMMANDS", "action_of"]
 
 MAX_VALUE_BYTES: Final = 10_000
 MAX_TYPED_BYTES: Final = 2_000
 """Typed character by character; for more there is set-value."""
+_HELD: Final = frozenset({"alt", "ctrl", "meta", "shift"})
+TRUSTED: Final = frozenset(
+    (
+        *("tab", "escape", "backspace", "delete", "home", "end", "pageup", "pagedown"),
+        *("arrowleft", "arrowup", "arrowright", "arrowdown"),
+        *(f"f{n}" for n in range(1, 13)),
+        *"abcdefghijklmnopqrstuvwxyz0123456789",
+    )
+)
+"""Keys that go out as trusted input."""
 _KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Space"}
 
 
@@ -42,7 +53,7 @@ async def _upload(desk: Desk, call: Call) -> dict[str, Any]:
 
 async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
     saved = desk.saved(call.values["ref"])
-    action = action_of(call, saved)
+    action = action_of(call, saved, desk.options.mode)
     newest = desk.state.snapshots.newest
     timeout_ms = call.values["timeout_ms"]
     request = outcome.ActRequest(
@@ -65,7 +76,7 @@ async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
     return await run_pipeline(desk, call, act(request))
 
 
-def action_of(call: Call, saved: Saved) -> Action:
+def action_of(call: Call, saved: Saved, mode: Mode) -> Action:
     values = call.values
     value = values.get("value", values.get("text"))
     if call.command == Command.SELECT:
@@ -73,25 +84,37 @@ def action_of(call: Call, saved: Saved) -> Action:
     if call.command == Command.UPLOAD:
         value = json.dumps([file.as_json() for file in values["files"]])
     amount = values.get("amount") or 0
-    return Action(call.command, value, _key(call, saved), values.get("direction"), amount)
+    return Action(call.command, value, _key(call, saved, mode), values.get("direction"), amount)
 
 
-def _key(call: Call, saved: Saved) -> str | None:
-    """Enter and Space have a default action that can be emulated; other keys need trusted input."""
+def _key(call: Call, saved: Saved, mode: Mode) -> str | None:
+    """Enter and Space have a default action that can be emulated; other keys are trusted input, which needs a mode that
+    may take the focus. A combination with Enter or Space would be one more way to press a button: there is none."""
     asked = call.values.get("key")
     if asked is None:
         return None
     known = _KEYS.get(asked.casefold())
-    if known is None:
-        raise Refused(
-            Code.ACTION_NOT_SUPPORTED,
-            f"press takes Enter or Space in this version, not {asked[:40]!r}",
-            phase="parse",
-            suggestion="use set-value for text, and click for everything that a click does",
-            target=target_of(saved),
-            snapshot_seq=saved.snapshot_seq,
+    if known is not None:
+        return known
+    *held, name = (key := key_of(asked)).split("+")
+    if name not in TRUSTED or any(m not in _HELD for m in held) or asked.count("+") != len(held):
+        why, hint = (
+            f"press knows no key {asked[:40]!r}",
+            "use Enter, Space, Tab, Escape, an arrow, or ctrl+a and the like",
         )
-    return known
+    elif mode is Mode.HEADLESS:
+        why = f"press takes Enter or Space in this mode, not {asked[:40]!r}"
+        hint = "use set-value or type for text, and click for everything that a click does"
+    else:
+        return key
+    raise Refused(
+        Code.ACTION_NOT_SUPPORTED,
+        why,
+        phase="parse",
+        suggestion=hint,
+        target=target_of(saved),
+        snapshot_seq=saved.snapshot_seq,
+    )
 
 
 _REF: Final = Arg("ref", ref, required=True)

@@ -26,7 +26,21 @@ function tell(note) {
 }
 
 function listen() {
+  for (const type of ["keydown", "keypress", "keyup"]) addEventListener(type, onKey, { capture: true, passive: false });
   for (const type of REPORTED) addEventListener(type, onEvent, { capture: true, passive: true });
+}
+
+// Trusted keys go to whatever has the focus when they arrive. One that arrives elsewhere is stopped before the page sees it.
+// Its release follows the focus that the key itself has moved, as a person's does.
+function onKey(event) {
+  if (armed === null || !armed.keys || !event.isTrusted || event.composedPath()[0] === armed.el) return;
+  if (event.type === "keyup" && armed.reached) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  armed.act.end = armed.reached ? "stopped" : "changed";
+  armed.act.differing = ["states.focused"];
+  armed.act.stoppedBefore = armed.reached ? event.type : null;
+  armed.act.live = armed.reached ? null : armed.act.evidence;
 }
 
 class Stopped extends Error {}
@@ -64,7 +78,12 @@ function arm(id, request) {
   const act = new Act(el, request);
   listen();
   act.begin();
-  armed = { number: request.number, el, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click", act };
+  const keys = request.command === "press";
+  if (act.end === null && keys) {
+    takeFocus(el);
+    if (!isFocused(el)) [act.end, act.differing, act.live] = ["changed", ["states.focused"], act.evidence];
+  }
+  armed = { number: request.number, el, keys, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click", act };
   if (act.end === null) return { end: null };
   return disarm();
 }
@@ -73,6 +92,7 @@ function disarm() {
   const { act } = armed;
   act.end ??= "completed";
   act.sent = armed.reached ? [armed.main] : [];
+  if (act.end === "completed" && armed.keys && !armed.reached) act.end = "no_answer";
   act.finish(armed);
   armed = null;
   return act.report;
