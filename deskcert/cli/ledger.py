@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deskcert.cli import audit, evidence, proofs
-from deskcert_schema.errors import LedgerFormatError, LedgerTampered, UsageError
+from deskcert.cli._runs import pinned, run_folder
+from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from deskcert_ledger import RunReport
-    from deskcert_ledger.note import Verifier
 
 __all__ = ["ledger"]
 
@@ -69,7 +69,7 @@ def verify(
     """
     from deskcert_ledger import verify_run
 
-    pins = _pins(keys)
+    pins = pinned(keys)
     reports: list[dict[str, Any]] = []
     code = 0
     for folder in _folders(runs):
@@ -106,7 +106,7 @@ def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
 
     key = ProjectKey.load(default_key_path(Path.cwd()))
     try:
-        done = recover_run(_folder(run), key)
+        done = recover_run(run_folder(run), key)
     except (LedgerTampered, LedgerFormatError) as error:
         click.echo(f"{run}: {error}", err=True)
         ctx.exit(1 if isinstance(error, LedgerTampered) else 2)
@@ -127,23 +127,10 @@ def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
         click.echo(f"  intent {seq} has no known result: written down as unknown, never to be retried automatically")
 
 
-def _pins(keys: tuple[str, ...]) -> tuple[Verifier, ...]:
-    from deskcert_ledger.keys import load_pins, local_pin
-
-    if keys:
-        return load_pins(keys)
-    pin = local_pin(Path.cwd())
-    return () if pin is None else (pin,)
-
-
-def _folder(path: Path) -> Path:
-    return path.parent if path.name == "ledger.jsonl" and path.is_file() else path
-
-
 def _folders(paths: tuple[Path, ...]) -> list[Path]:
     """Run folders; an output folder stands for all its runs."""
     found: list[Path] = []
-    for path in map(_folder, paths):
+    for path in map(run_folder, paths):
         inner = path / "runs"
         if not (path / "ledger.jsonl").exists() and inner.is_dir():
             found += sorted(item for item in inner.iterdir() if item.is_dir())
