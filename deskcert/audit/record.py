@@ -143,4 +143,4 @@ def _tree_lines(tree: Any) -> Iterator[str]:
         ref = f"  [e{node['ref']}]" if "ref" in node else ""
         name = node.get("name")
         named = f" “{name}”" if isinstance(name, str) and name else ""
-        yield visible("  " * (int(node.get("depth", 0)) + 1) + str(node.get("role", "")) + named + ref)
+        yield visible("  " * (int(node.get("d", 0)) + 1) + str(node.get("role", "")) + named + ref)

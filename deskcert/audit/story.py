@@ -12,7 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from deskcert_ledger import Record, expand, read_records
+from deskcert_ledger import Record, load_blob, read_records
+from deskcert_ledger.blob import is_reference
 from deskcert_schema.errors import LedgerError
 from deskcert_schema.vocabulary import RecordKind
 
@@ -89,10 +90,15 @@ def read_whole(folder: Path) -> Iterator[Record]:
 
 
 def _whole(folder: Path, value: Any) -> Any:
-    try:
-        return expand(folder, value)
-    except LedgerError:
-        return value
+    """Long members lie in blobs one by one, at any depth."""
+    if is_reference(value):
+        try:
+            return load_blob(folder, value)
+        except LedgerError:
+            return value
+    if isinstance(value, dict):
+        return {k: _whole(folder, v) for k, v in value.items()}
+    return [_whole(folder, v) for v in value] if isinstance(value, list) else value
 
 
 def story(records: Iterable[Record]) -> list[Step]:

@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "score": _Entry("deskcert.cli.score", "score", "Compute the verdict again from run folders alone."),
         "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
         "proxy": _Entry("deskcert.cli.proxy", "proxy", "Stop forbidden network writes, in front of any client."),
+        "report": _Entry("deskcert.cli.report", "report", "Write runs as one HTML file that opens from disk."),
         "replay": _Entry("deskcert.cli.replay", "replay", "Decide a run's actions again, or under another policy."),
         "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
         "explain": _Entry("deskcert.cli.explain", "explain", "Say what a rule, a code or a disposition means."),

@@ -21,6 +21,7 @@ from deskcert.guard.patterns import Match
 from deskcert.guard.verification import Verification
 from deskcert.replay.looks import decide_looks
 from deskcert_ledger import Record, expand, read_records
+from deskcert_ledger.blob import is_reference
 from deskcert_schema.disposition import Delivery, Disposition
 from deskcert_schema.errors import DeskcertError
 from deskcert_schema.vocabulary import DetailKind, Mode, RecordKind, VerificationScope
@@ -59,8 +60,15 @@ def recompute(folder: Path) -> list[Difference]:
 def expanded(folder: Path) -> Iterator[Record]:
     """The records with their blobs put back, but for trees, which no decision reads."""
     for record in read_records(folder):
-        data = {k: expand(folder, v) for k, v in record.data.items() if k != "tree"}
+        data = {k: _whole(folder, v) for k, v in record.data.items() if k != "tree"}
         yield Record(record.seq, record.kind, record.w, record.t, record.m, data, record.line)
+
+
+def _whole(folder: Path, value: Any) -> Any:
+    """Long members lie in blobs one by one, at any depth."""
+    if isinstance(value, dict):
+        return expand(folder, value) if is_reference(value) else {k: _whole(folder, v) for k, v in value.items()}
+    return [_whole(folder, v) for v in value] if isinstance(value, list) else value
 
 
 def recompute_records(records: Iterator[Record]) -> Recomputed:

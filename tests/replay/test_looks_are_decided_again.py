@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from replay_histories import POLICY, Waiting, application, records
+from replay_histories import POLICY, Waiting, application, as_session, records
 
 from deskcert.contract.evidence import Known
 from deskcert.guard import actionability, identity, policy, retry_gate
@@ -195,3 +196,14 @@ def test_a_changed_decision_function_is_told_at_the_record_it_decided(
 def test_looks_module_uses_the_guards_own_functions() -> None:
     assert looks.identity is identity
     assert looks.actionability is actionability
+
+
+async def test_names_too_long_for_a_line_are_decided_again(tmp_path: Path) -> None:
+    world = application()
+    world.change("n1", name="Approve " * 2_000)
+    session, ledger = as_session(tmp_path, world)
+    seen = await session.handle("snapshot", {})
+    assert (await session.handle("click", {"ref": f"@{seen['data']['snapshot_id']}:e1", "timeout_ms": 0}))["ok"]
+    ledger.seal()
+    assert len(list((tmp_path / "run" / "blobs").iterdir())) > 1
+    assert decisions.recompute(tmp_path / "run") == []
