@@ -511,6 +511,7 @@ class Run:
             counted = "".join("%s %d %s\n" % (name, t.size, b64(t.root())) for name, t in self.classes.items())
             text = "deskcert record classes\n%s\n%d %s\n%s" % (*whole[:3], counted)
             need(note.text == text, "the certificate counts the record classes otherwise than the records do")
+        need(bundle is not None and armour is not None, "a certificate without its bundle or its SSH signature")
         if bundle is not None:
             public = {"publicKey": {"hint": self.run_key().hint}, "tlogEntries": []}
             kind = "application/vnd.dev.sigstore.bundle.v0.3+json"
