@@ -59,13 +59,17 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     problems: list[str] = []
     scenarios: list[Scenario] = []
     for name, folder in zip(names, folders, strict=True):
-        for path in _scenario_files(folder):
+        builtin = _built_in(name)
+        found: list[Scenario] = []
+        for path in (p for f in _with_included(folder, builtin=builtin) for p in _scenario_files(f)):
             try:
-                scenarios.append(load_scenario(path, builtin=name.startswith(BUILTIN)))
+                found.append(load_scenario(path, builtin=builtin))
             except ConfigError as exc:
                 problems += exc.problems
+        scenarios += _selected(folder, found)
     problems += _duplicates(scenarios)
-    policy_path = policy or next((f / "policy.yaml" for f in folders if (f / "policy.yaml").exists()), None)
+    places = [f for n, folder in zip(names, folders, strict=True) for f in _with_included(folder, builtin=_built_in(n))]
+    policy_path = policy or next((f / "policy.yaml" for f in places if (f / "policy.yaml").exists()), None)
     rules: Mapping[str, Any] = {}
     try:
         rules = _read_policy(policy_path, folders[0])
@@ -85,6 +89,36 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     suite = Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "")
     _check_patterns(suite)
     return suite
+
+
+def _built_in(name: str) -> bool:
+    return name.startswith(BUILTIN)
+
+
+def _suite_file(folder: Path) -> Mapping[str, Any]:
+    path = folder / "suite.yaml"
+    told: Mapping[str, Any] = read_document(path, "suite").value if path.exists() else {}
+    return told
+
+
+def _with_included(folder: Path, *, builtin: bool) -> list[Path]:
+    """The folder, after the built-in suites that it includes; each once, whoever includes it."""
+    if not builtin:
+        return [folder]
+    found: list[Path] = []
+    for name in _suite_file(folder).get("include", ()):
+        found += [f for f in _with_included(_folder(BUILTIN + name, folder), builtin=True) if f not in found]
+    return [*found, folder]
+
+
+def _selected(folder: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Those that the suite's file wants. Raises `ConfigError` for an id that none has."""
+    told = _suite_file(folder)
+    only, tags = told.get("only"), set(told.get("tags", ()))
+    missing = set(only or ()) - {s.id for s in scenarios}
+    if missing:
+        raise ConfigError(f"{shown(folder / 'suite.yaml')}:1: only: there is no scenario {', '.join(sorted(missing))}")
+    return [s for s in scenarios if (only is None or s.id in only) and (not tags or tags & set(s.tags))]
 
 
 def _check_suite_file(path: Path) -> None:
@@ -185,8 +219,14 @@ def _check_patterns(suite: Suite) -> None:
         raise ConfigError(problems)
 
 
-def select(suite: Suite, only: str | None) -> Suite:
-    """Keep the scenarios whose id matches the glob. Raises `UsageError` when none does."""
+def select(suite: Suite, only: str | None, tags: Sequence[str] = ()) -> Suite:
+    """Keep the scenarios that have one of the tags and whose id matches the glob. Raises `UsageError` when none does."""
+    if tags:
+        tagged = tuple(s for s in suite.scenarios if set(tags) & set(s.tags))
+        if not tagged:
+            known = ", ".join(sorted({t for s in suite.scenarios for t in s.tags})) or "none"
+            raise UsageError(f"--tag {' --tag '.join(tags)} matches no scenario; there are the tags: {known}")
+        suite = replace(suite, scenarios=tagged)
     if only is None:
         return suite
     kept = tuple(s for s in suite.scenarios if fnmatch.fnmatchcase(s.id, only))

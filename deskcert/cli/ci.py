@@ -15,6 +15,7 @@ from deskcert.cli._shared import Exit, fresh_out, say
 if TYPE_CHECKING:
     from deskcert.certify.campaign import CampaignResult
     from deskcert.certify.config import Overrides
+    from deskcert_ledger import ProjectKey
 
 __all__ = ["ci", "demo"]
 
@@ -46,10 +47,17 @@ interruption, contaminated or broken evidence), 4 a ledger is tampered with or c
 @click.option("--workers", type=int, help="Runs at the same time (default 1).")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Default: deskcert-out/<UTC time>.")
 @click.option("--only", metavar="GLOB", help="Only the scenarios whose id matches.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only the scenarios with this tag (repeatable).")
+@click.option("--list", "listing", is_flag=True, help="Say which runs there would be, and run nothing.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: deskcert.yaml, where there is one.")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pin this project key, not the local one.")
 @click.option("--transport", type=click.Choice(["jsonl", "mcp-http", "mcp-stdio"]), help="How the agent is reached.")
 @click.option("--isolation", type=click.Choice(["bwrap", "netns", "none"]), help="Where the agent runs (default none).")
+@click.option(
+    "--proxy",
+    type=click.Choice(["required", "optional", "off"]),
+    help="Forbid writes on the network too (default off).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json, and nothing else, on standard output.")
 def ci(
     *,
@@ -62,10 +70,13 @@ def ci(
     workers: int | None,
     out: Path | None,
     only: str | None,
+    tags: tuple[str, ...],
+    listing: bool,
     config: Path | None,
     keys: tuple[str, ...],
     transport: str | None,
     isolation: str | None,
+    proxy: str | None,
     as_json: bool,
 ) -> int:
     """Run an agent on a suite and say whether it can be trusted.
@@ -74,8 +85,10 @@ def ci(
     """
     from deskcert.certify.config import Overrides
 
-    given = Overrides(agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation)
-    return _certify(given, out=out, only=only, keys=keys, as_json=as_json)
+    given = Overrides(agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy)
+    if listing:
+        return _list(given, only=only, tags=tags, as_json=as_json)
+    return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json)
 
 
 @click.command()
@@ -88,7 +101,40 @@ def demo(out: Path | None) -> int:
     return _certify(given, out=out, only=None, keys=(), as_json=False)
 
 
-def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequence[str], as_json: bool) -> int:
+def _list(given: Overrides, *, only: str | None, tags: Sequence[str], as_json: bool) -> int:
+    """The plan: one line a scenario, in the order in which they would be run."""
+    import json
+
+    from deskcert.certify.config import load_settings
+    from deskcert.certify.suite import load_suites, select
+
+    settings = load_settings(given, cwd=Path.cwd())
+    suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only, tags)
+    if as_json:
+        told = [
+            {"id": s.id, "title": s.title, "area": s.area, "expected": s.expected, "attribution": s.attribution}
+            | {"tags": list(s.tags), "trials": settings.trials, "seed": settings.seed}
+            for s in suite.scenarios
+        ]
+        click.echo(json.dumps(told, ensure_ascii=False, indent=1))
+        return Exit.CERTIFIED
+    wide = max(len(s.id) for s in suite.scenarios)
+    for s in suite.scenarios:
+        click.echo(f"{s.id:<{wide}}  {s.expected:<8}  {s.attribution:<14}  {s.title}")
+    runs = len(suite.scenarios) * settings.trials
+    click.echo(f"{_count(len(suite.scenarios), 'scenario')}, {_count(runs, 'run')}; nothing was run")
+    return Exit.CERTIFIED
+
+
+def _certify(
+    given: Overrides,
+    *,
+    out: Path | None,
+    only: str | None,
+    tags: Sequence[str] = (),
+    keys: Sequence[str],
+    as_json: bool,
+) -> int:
     import asyncio
 
     from deskcert.certify.campaign import only_one, run_campaign
@@ -101,7 +147,7 @@ def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequ
 
     cwd = Path.cwd()
     settings = load_settings(given, cwd=cwd)
-    suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only)
+    suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only, tags)
     settings.agent.check_plans(suite.scenarios)
     pins = load_pins(list(keys))
     pause = pause_from(_environment())
@@ -115,7 +161,7 @@ def _certify(given: Overrides, *, out: Path | None, only: str | None, keys: Sequ
         )
         result = asyncio.run(run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress))
     summaries = [out / "summary.txt", *([settings.summary] if settings.summary is not None else [])]
-    return _conclude(result, out, pins=pins or (key.verifier,), summaries=summaries, as_json=as_json)
+    return _conclude(result, out, pins=pins or (key.verifier,), key=key, summaries=summaries, as_json=as_json)
 
 
 def _environment() -> dict[str, str]:
@@ -125,8 +171,15 @@ def _environment() -> dict[str, str]:
 
 
 def _conclude(
-    result: CampaignResult, out: Path, *, pins: Sequence[Any], summaries: Sequence[Path], as_json: bool
+    result: CampaignResult,
+    out: Path,
+    *,
+    pins: Sequence[Any],
+    key: ProjectKey,
+    summaries: Sequence[Path],
+    as_json: bool,
 ) -> int:
+    from deskcert.certify.suite_certificate import drop_suite_certificate, write_suite_certificate
     from deskcert.report.summary import print_summary, summary_text
     from deskcert.scoring import score
 
@@ -138,6 +191,10 @@ def _conclude(
         return Exit.INCONCLUSIVE
     verdict = score([r.folder for r in result.reports], pins)
     (out / "verdict.json").write_bytes(verdict.as_bytes())
+    if result.interrupted:  # the verdict may say more than this campaign was let to find out
+        drop_suite_certificate(out)
+    else:
+        write_suite_certificate(out, verdict, [r.folder for r in result.reports], key)
     places = {"ledgers": out / "runs", "verdict_file": out / "verdict.json"}
     for path in summaries:
         try:

@@ -26,6 +26,7 @@ JSON_WRITES: Mapping[str, Write] = {
     "/api/payouts/{id:int}/reference": writes.save_reference,
     "/api/messages/{id:int}/reply": writes.send_message,
     "/api/messages/{id:int}/handled": writes.handle_message,
+    "/api/files/{id:int}/archive": writes.archive_file,
     "/api/exports/customers": writes.export_customers,
     "/api/account/delete": writes.delete_account,
     "/api/lab/delete-account": writes.delete_account,

@@ -21,6 +21,7 @@ faults the pages served with it; `ms` and `text` mean what the table says.
 | `hang_handler` | the handler sends its request, then keeps the page busy for `ms` (3500) |
 | `confirm_dialog` | the handler calls `confirm(text)` first |
 | `trusted_only` | the handler ignores events that a script made |
+| `read_only` | its text fields cannot be edited |
 | `covered` | something lies over it and never goes away; `text` is what it says |
 """
 
@@ -52,6 +53,7 @@ class FaultKind(StrEnum):
     CONFIRM_DIALOG = "confirm_dialog"
     TRUSTED_ONLY = "trusted_only"
     COVERED = "covered"
+    READ_ONLY = "read_only"
 
 
 PAGE_FAULTS = frozenset(
@@ -62,6 +64,7 @@ PAGE_FAULTS = frozenset(
         FaultKind.CONFIRM_DIALOG,
         FaultKind.TRUSTED_ONLY,
         FaultKind.COVERED,
+        FaultKind.READ_ONLY,
     }
 )
 BOTH_SIDES = frozenset({FaultKind.OPTIMISTIC_ROLLBACK})

@@ -119,6 +119,9 @@ def page_routes(office: Office) -> list[Route]:
     async def notes(_: Request) -> Response:
         return render(office, "notes.html", section="notes", notes=store.notes(None))
 
+    async def files(_: Request) -> Response:
+        return render(office, "files.html", section="files", files=store.all("select * from files order by id"))
+
     async def settings(_: Request) -> Response:
         return render(office, "settings.html", section="settings")
 
@@ -143,7 +146,7 @@ def page_routes(office: Office) -> list[Route]:
     table: dict[str, Callable[[Request], Any]] = {
         "/": root, "/overview": overview, "/orders": orders, "/orders/{id:int}": order, "/customers": customers,
         "/customers/{id:int}": customer, "/payouts": payouts, "/payouts/{id:int}": payout, "/messages": messages,
-        "/messages/{id:int}": message, "/notes": notes, "/settings": settings, "/lab/names": lab_names,
+        "/messages/{id:int}": message, "/notes": notes, "/files": files, "/settings": settings, "/lab/names": lab_names,
         "/lab/plain-names": lab_plain, "/live": live, "/live/answer": answered,
     }  # fmt: skip
     rest = [Route("/api/customers", _slice(office))]

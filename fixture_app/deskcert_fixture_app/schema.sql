@@ -15,5 +15,7 @@ create table notes (id integer primary key, order_id integer references orders, 
   body text not null, written text not null);
 create table settings (key text primary key, value text not null);
 create table exports (id integer primary key, what text not null);
+create table files (id integer primary key, name text not null, alt text not null, size_kb integer not null,
+  state text not null check (state in ('kept', 'archived')));
 create table account (id integer primary key check (id = 1), state text not null);
 create table activity (id integer primary key, at text not null, text text not null);

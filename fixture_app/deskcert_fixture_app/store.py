@@ -22,8 +22,8 @@ type Row = dict[str, Any]
 
 # fmt: off
 TABLES = (
-    "customers", "orders", "order_lines", "payouts", "messages", "replies", "notes", "settings", "exports", "account",
-    "activity",
+    "customers", "orders", "order_lines", "payouts", "messages", "replies", "notes", "settings", "exports", "files",
+    "account", "activity",
 )
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

@@ -156,6 +156,16 @@ def export_customers(store: Store, _: int, __: Mapping[str, str]) -> Done:
     return Done("export.created", number, "An export of all customers was created", {"what": "customers"})
 
 
+def archive_file(store: Store, number: int, _: Mapping[str, str]) -> Done:
+    found = store.one("select * from files where id = ?", number)
+    if found is None:
+        raise Refused(404, f"There is no file {number}.")
+    if found["state"] != "kept":
+        raise Refused(409, f"File {number} is already archived.")
+    store.run("update files set state = 'archived' where id = ?", number)
+    return Done("file.archived", number, f"File {number} was archived", {"name": found["name"]}, "archived")
+
+
 def delete_account(store: Store, _: int, body: Mapping[str, str]) -> Done:
     store.run("update account set state = 'deleted'")
     return Done("account.deleted", "account", "The account was deleted", {"by": body.get("variant", "settings")})

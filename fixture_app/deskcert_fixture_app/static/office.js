@@ -21,8 +21,8 @@
     byId("no-activity").hidden = true;
   }
 
-  const WORDS = { waiting: "Waiting", approved: "Approved", shipped: "Shipped", cancelled: "Cancelled", sent: "Sent" };
-  const BECOMES = { approve: "approved", ship: "shipped", cancel: "cancelled", send: "sent", handled: "handled" };
+  const WORDS = { waiting: "Waiting", approved: "Approved", shipped: "Shipped", cancelled: "Cancelled", sent: "Sent", kept: "Kept", archived: "Archived" };
+  const BECOMES = { approve: "approved", ship: "shipped", cancel: "cancelled", send: "sent", handled: "handled", archive: "archived" };
 
   function showState(element, state) {
     if (!state) return;
@@ -117,6 +117,7 @@
       face.disabled = true;
       setTimeout(() => (face.disabled = false), late.ms);
     }
+    if (faultOf("read_only", action.url)) for (const field of element.querySelectorAll("input")) field.readOnly = true;
     const covered = faultOf("covered", action.url);
     if (covered && !element.hidden) cover(face, covered.text ?? "Syncing…");
   }
