@@ -44,9 +44,10 @@ def page(made: Collected) -> Iterator[str]:
         '<span class="grow"></span><button type="button" id="help-button" aria-haspopup="dialog">Keys</button>'
         '<button type="button" id="theme">Dark</button></header>\n'
     )
-    yield '<main id="main" tabindex="-1">\n<section id="overview" aria-label="Verdict">\n'
+    yield f'<main id="main" tabindex="-1">\n<h1 class="sr">deskcert report: {_text(agents)}</h1>\n'
+    yield '<section id="overview" aria-label="Verdict">\n'
     for campaign in made.campaigns:
-        yield from _verdict(campaign, alone=len(made.campaigns) == 1)
+        yield from _verdict(campaign)
     yield "</section>\n"
     yield from _matrix(made)
     yield from _findings(made)
@@ -81,11 +82,11 @@ def _text(words: str) -> str:
     return escape(visible(shown))
 
 
-def _verdict(campaign: Campaign, *, alone: bool) -> Iterator[str]:
+def _verdict(campaign: Campaign) -> Iterator[str]:
     told = campaign.overview
     tone = _TONE[int(told.exit_code)]
     yield f'<div class="verdict {tone}">'
-    yield f'<p class="word">{_text(told.verdict)}</p>' if not alone else f'<h1 class="word">{_text(told.verdict)}</h1>'
+    yield f'<p class="word">{_text(told.verdict)}</p>'
     yield f'<p class="subject">{_text(told.subject)}</p>'
     if told.reasons:
         yield '<ul class="reasons">' + "".join(f"<li>{_text(r)}</li>" for r in told.reasons) + "</ul>"
@@ -100,7 +101,7 @@ def _matrix(made: Collected) -> Iterator[str]:
     for number, run in enumerate(made.runs):
         rows.setdefault((run["area"], run["scenario"]), {}).setdefault(run["campaign"], []).append(number)
     yield '<section id="matrix" aria-labelledby="matrix-title"><h2 id="matrix-title">Runs</h2>\n'
-    yield '<div class="scroll" tabindex="0" role="region" aria-labelledby="matrix-title"><table class="matrix">'
+    yield '<div class="scroll" tabindex="0" role="region" aria-label="Table of runs"><table class="matrix">'
     yield '<thead><tr><th scope="col">Area</th><th scope="col">Scenario</th>'
     yield (
         "".join(f'<th scope="col">{_text(a)}</th>' for a in agents) + '<th scope="col">Attribution</th></tr></thead>\n'
