@@ -32,6 +32,7 @@ __all__ = [
     "RawNode",
     "RawObservation",
     "RequestSeen",
+    "Tab",
     "Unreadable",
     "WindowState",
 ]
@@ -181,6 +182,16 @@ class PageAction:
 
 
 @dataclass(frozen=True, slots=True)
+class Tab:
+    """A page beside, or the one that is guarded. Titles and addresses are the browser's word."""
+
+    id: str
+    title: str
+    url: str
+    guarded: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A document of this window's history. `method` is that of the request it came by, where it is known."""
 
@@ -242,6 +253,12 @@ class PageAdapter(Protocol):
     async def entry(self, command: str) -> Entry | None:
         """Where back, forward or reload would lead; None where there is no such document."""
         ...
+
+    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
+        """A PNG in base 64, with a frame around `box` where one is given. Raises `AdapterError`."""
+        ...
+
+    async def tabs(self) -> tuple[Tab, ...]: ...
 
     def network(self) -> tuple[int, int]:
         """Requests under way, and microseconds since the last of them began or ended. Streams do not count."""

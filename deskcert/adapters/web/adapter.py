@@ -46,6 +46,7 @@ _WINDOW_MS: Final = 1_000
 _TRIES: Final = 3
 _CLOSE_S: Final = 5.0
 _PARSING_S: Final = 0.5
+_PROMISES: Final = frozenset({"ready", "outlined"})
 
 
 class WebAdapter(PageCommands):
@@ -130,7 +131,7 @@ class WebAdapter(PageCommands):
                 "executionContextId": context,
                 "arguments": [{"value": a} for a in args],
                 "returnByValue": True,
-                "awaitPromise": function == "ready",
+                "awaitPromise": function in _PROMISES,
             },
             budget_ms=budget_ms,
         )

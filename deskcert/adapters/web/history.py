@@ -3,12 +3,13 @@ the address, or the dialog's text, before, and what was committed after."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
-from deskcert.adapters.base import Dialog, DispatchEnd, Entry, Navigation, PageAction, PointHook, WindowState
+from deskcert.adapters.base import Dialog, DispatchEnd, Entry, Navigation, PageAction, PointHook, Tab, WindowState
 from deskcert.adapters.web import dispatch, navigation
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
-from deskcert.adapters.web.frames import Frames
+from deskcert.adapters.web.frames import Frame, Frames
 from deskcert.adapters.web.requests import RequestLog
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import DetailKind
@@ -28,8 +29,12 @@ class PageCommands:
     _held: list[Any]
     _requests: RequestLog
     _signals: dispatch.Signals | None
+    _target: str
 
     async def window(self) -> WindowState:
+        raise NotImplementedError
+
+    async def _evaluate(self, frame: Frame, function: str, args: list[Any], budget_ms: int) -> str:
         raise NotImplementedError
 
     async def _ready(self, budget_ms: int) -> None:
@@ -50,6 +55,34 @@ class PageCommands:
             return None
         method = self._requests.document_method(self._frames.main.loader) if command == "reload" else None
         return Entry(found["url"], method)
+
+    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
+        """What the window shows, as a PNG in base 64; with `box` (thousandths of a CSS pixel) a frame around it."""
+        self._check_alive()
+        if self._dialog is not None:
+            raise AdapterError(f"a {self._dialog.type} dialog blocks the page", kind=DetailKind.PENDING_DIALOG)
+        try:
+            shot = await self._channel.call("Page.captureScreenshot", {"format": "png"}, budget_ms=budget_ms)
+            if box is None:
+                return str(shot["data"])
+            pixels = json.dumps([value / 1000 for value in box])
+            return await self._evaluate(self._frames.main, "outlined", [shot["data"], pixels], budget_ms)
+        except FAILURES as error:
+            raise AdapterError(f"no picture could be taken: {error}", kind=DetailKind.OBSERVATION_INCOMPLETE) from error
+
+    async def tabs(self) -> tuple[Tab, ...]:
+        """Every page of this context, this one first."""
+        self._check_alive()
+        try:
+            found = (await self._channel.call("Target.getTargets", budget_ms=_LOOK_MS))["targetInfos"]
+        except FAILURES as error:
+            raise AdapterError(
+                f"the tabs could not be read: {error}", kind=DetailKind.OBSERVATION_INCOMPLETE
+            ) from error
+        context = next((t.get("browserContextId") for t in found if t["targetId"] == self._target), None)
+        pages = [t for t in found if t["type"] == "page" and t.get("browserContextId") == context]
+        pages.sort(key=lambda t: t["targetId"] != self._target)
+        return tuple(Tab(t["targetId"], t["title"], t["url"], t["targetId"] == self._target) for t in pages)
 
     def network(self) -> tuple[int, int]:
         return self._requests.network()

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from deskcert.session.commands import batch, element, finding, observation, page, run, waiting
+from deskcert.session.commands import batch, element, finding, observation, page, picture, run, waiting
 from deskcert.session.desk import Handler
 from deskcert_schema.vocabulary import Command
 
 __all__ = ["COMMANDS", "NOT_YET", "RESERVED"]
 
 COMMANDS: Final[Mapping[str, Handler]] = MappingProxyType(
-    {c.name.value: c for family in (observation, finding, waiting, element, page, batch, run) for c in family.COMMANDS}
+    {
+        c.name.value: c
+        for family in (observation, finding, waiting, picture, element, page, batch, run)
+        for c in family.COMMANDS
+    }
 )
 
 NOT_YET: Final = frozenset(c.value for c in Command) - frozenset(COMMANDS)

@@ -38,6 +38,23 @@ function pointsOf(el) {
   return [at(0.5, 0.5), at(0.25, 0.25), at(0.75, 0.25), at(0.25, 0.75), at(0.75, 0.75)];
 }
 
+// A picture of the page with a frame drawn into it: on a canvas of our own, so that the page neither changes nor knows.
+async function outlined(data, [x, y, width, height]) {
+  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const canvas = new OffscreenCanvas(picture.width, picture.height);
+  const pen = canvas.getContext("2d");
+  pen.drawImage(picture, 0, 0);
+  const scale = picture.width / innerWidth;
+  pen.lineWidth = 3 * scale;
+  pen.strokeStyle = "#ff00aa";
+  pen.strokeRect((x - 2) * scale, (y - 2) * scale, (width + 4) * scale, (height + 4) * scale);
+  const made = new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
+  let text = "";
+  for (let i = 0; i < made.length; i += 32_768) text += String.fromCharCode(...made.subarray(i, i + 32_768));
+  return btoa(text);
+}
+
 const inView = ([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight;
 
 // A scroller cuts the element off at this point: out of view, though inside the window.

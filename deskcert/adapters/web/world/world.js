@@ -10,6 +10,7 @@ globalThis.deskcert = Object.freeze({
   probe: (id, command, key, value) => JSON.stringify(probe(id, command, key, value)),
   perform: (id, request) => JSON.stringify(perform(id, JSON.parse(request))),
   node: (id) => nodeOf(id),
+  outlined: (data, box) => outlined(data, JSON.parse(box)),
   arm: (id, request) => JSON.stringify(arm(id, JSON.parse(request))),
   disarm: () => JSON.stringify(disarm()),
   ready: () => parsed,

@@ -1,0 +1,58 @@
+"""`screenshot`, with the target outlined where one is named, and `tabs`: the pages beside the one that is guarded.
+
+A picture shows whatever the page shows, so it stands in no record and is given to the agent alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from deskcert.adapters.base import PageAdapter
+from deskcert.contract.envelope import success
+from deskcert.session.answers import Refused
+from deskcert.session.args import Arg, ref
+from deskcert.session.commands.observation import live, not_observed
+from deskcert.session.desk import Call, Desk, Handler
+from deskcert_schema.errors import AdapterError
+from deskcert_schema.vocabulary import Code, Command
+
+__all__ = ["COMMANDS"]
+
+_BUDGET_MS: Final = 5_000
+_MOST_CHARACTERS: Final = 900_000
+"""An answer is one line of at most 1 MiB."""
+
+
+def _pages(desk: Desk) -> PageAdapter:
+    if not isinstance(desk.adapter, PageAdapter):
+        raise Refused(Code.PLATFORM_NOT_SUPPORTED, "there are no pages here", phase="parse")
+    return desk.adapter
+
+
+async def _screenshot(desk: Desk, call: Call) -> dict[str, Any]:
+    pages, box = _pages(desk), None
+    if call.values["ref"] is not None:
+        evidence = await live(desk, desk.saved(call.values["ref"]), call)
+        box = evidence.box
+    try:
+        data = await pages.picture(box, budget_ms=_BUDGET_MS)
+    except AdapterError as exc:
+        raise not_observed(exc) from exc
+    if len(data) > _MOST_CHARACTERS:
+        raise Refused(Code.ACTION_FAILED, "the picture is longer than an answer may be", phase="resolve")
+    return success(Command.SCREENSHOT, {"format": "png", "data": data, "outlined": box is not None})
+
+
+async def _tabs(desk: Desk, _call: Call) -> dict[str, Any]:
+    try:
+        found = await _pages(desk).tabs()
+    except AdapterError as exc:
+        raise not_observed(exc) from exc
+    tabs = [{"id": t.id, "title": t.title, "url": t.url, "guarded": t.guarded} for t in found]
+    return success(Command.TABS, {"tabs": tabs})
+
+
+COMMANDS: Final = (
+    Handler(Command.SCREENSHOT, (Arg("ref", ref),), _screenshot),
+    Handler(Command.TABS, (), _tabs),
+)
