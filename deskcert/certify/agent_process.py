@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from deskcert.certify.orphans import Orphans
 from deskcert.certify.processes import child_environment, end_group, exit_of, sweep
 from deskcert.contract.envelope import failure
 from deskcert.session.answers import not_delivered
@@ -106,6 +107,7 @@ class AgentRun:
         self._claimed = False
 
     async def run(self, task: Task) -> AgentEnd:
+        Orphans.adopt()
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._launch.wrap(expand(self._command, task=task.task, more=self._launch.placeholders)),
@@ -118,6 +120,7 @@ class AgentRun:
                 limit=MAX_LINE,
             )
         except (OSError, ValueError) as exc:
+            await asyncio.to_thread(Orphans.sweep)
             await self._note("crashed", {"why": f"the command could not be started: {exc}"})
             return AgentEnd(Ended.NOT_STARTED, f"the agent's command could not be started: {exc}")
         # The command itself may hold a user's secrets; `run.start` has its digest.
@@ -230,7 +233,7 @@ class AgentRun:
             with contextlib.suppress(OSError):
                 process.stdin.close()
         ended = await end_group(process, polite_s=_EXIT_GRACE_S if self._claimed else 0.5)
-        left = await sweep(self._token)
+        left = await sweep(self._token) + await asyncio.to_thread(Orphans.sweep)
         try:
             kept, total = await asyncio.wait_for(stderr, 2.0)
         except TimeoutError:  # a process that escaped holds the pipe

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["TOKEN_VARIABLE", "Family", "Reaper", "holders", "kill_all"]
+__all__ = ["TOKEN_VARIABLE", "Family", "Reaper", "holders", "kill_all", "running_processes"]
 
 TOKEN_VARIABLE = "DESKCERT_RUN_TOKEN"
 """In the environment of every process of a run. Its value is `<campaign>` or `<campaign>.<run id>`: a mark, not a
@@ -60,7 +60,7 @@ def _pids(proc: Path) -> list[int]:
     return [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()]
 
 
-def _look(proc: Path) -> dict[int, _Process]:
+def running_processes(proc: Path) -> dict[int, _Process]:
     """Every process that runs now; a zombie does not."""
     found = {}
     for pid in _pids(proc):
@@ -88,7 +88,7 @@ class Family:
 
     def look(self) -> set[int]:
         """Who of them runs now."""
-        running = _look(self._proc)
+        running = running_processes(self._proc)
         marked = holders(self._token, proc=self._proc)
         members = {p for p in running.values() if p.pid in marked or _same(p, self._known)}
         while True:

@@ -160,6 +160,18 @@ async def test_children_that_leave_the_process_group_are_ended_too(agent: Record
     assert agent.detail("output")["left_over_processes"] == 1
 
 
+async def test_a_child_without_mark_parent_or_session_does_not_outlive_the_agent(
+    agent: Recording, tmp_path: Path
+) -> None:
+    said = tmp_path / "pid"
+    child = f"trap '' TERM HUP; echo $$ > {said}; while :; do sleep 1; done"
+    script = f'(env -i sh -c "{child}" > /dev/null 2>&1 < /dev/null &) ; while [ ! -s {said} ]; do sleep 0.01; done'
+    await agent.run(f"subprocess.run(['setsid', 'env', '-i', 'PATH=/usr/bin:/bin', 'sh', '-c', {script!r}])")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(said.read_text()), 0)
+    assert agent.detail("output")["left_over_processes"] >= 1
+
+
 async def test_the_agent_sees_an_allow_listed_environment(agent: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DESKCERT_KEY_FILE", "/secret/key")
     monkeypatch.setenv("CI_JOB_TOKEN", "secret")
