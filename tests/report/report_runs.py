@@ -116,7 +116,14 @@ def long_run(out: Path, records: int) -> Path:
     ledger = RunLedger.create(
         out / "runs" / name,
         origin=f"deskcert/test/{name}",
-        start=told | {"run": name, "plan": suite.planned(), "gate": {}, "suite": {"name": "s", "digest": "1" * 64}},
+        start=told
+        | {
+            "run": name,
+            "seed": suite.seed(1),
+            "plan": suite.planned(),
+            "gate": {},
+            "suite": {"name": "s", "digest": "1" * 64},
+        },
         project_key=suite.key,
         clock=Ticking(),
         rng=random.Random(1).randbytes,

@@ -9,7 +9,9 @@ const EACH_UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const code = (c) => "\\u{" + c.codePointAt(0).toString(16) + "}";
 
 // A Cyrillic or Greek letter in a Latin word is there to be read as another: its number stands behind it.
-const MIXED = /(?=[\p{L}\p{M}]*\p{Script=Latin})(?=[\p{L}\p{M}]*[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}])[\p{L}\p{M}]+/gu;
+const WORD = /[\p{L}\p{M}]+/gu;
+const LATIN = /\p{Script=Latin}/u;
+const HAS_ODD = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/u;
 const ODD = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/gu;
 const ascii = /^[\x20-\x7e]*$/;
 
@@ -21,14 +23,15 @@ function shorten(text, longest) {
 function plain(text, longest = 300) {
   const short = shorten(text, longest);
   if (ascii.test(short)) return short;
-  return short.replace(MIXED, (word) => word.replace(ODD, (c) => c + code(c))).replace(EACH_UNSAFE, code);
+  const told = HAS_ODD.test(short) ? short.replace(WORD, (word) => (LATIN.test(word) ? word.replace(ODD, (c) => c + code(c)) : word)) : short;
+  return told.replace(EACH_UNSAFE, code);
 }
 
 // The same, with what was made harmless marked where it stands; line feeds of our own JSON may stay.
 function foreign(text, longest = 600, keepLines = false) {
   const short = shorten(text, longest), out = el("bdi");
   const odd = new Set();
-  for (const word of short.matchAll(MIXED)) for (const c of word[0].matchAll(ODD)) odd.add(word.index + c.index);
+  if (HAS_ODD.test(short)) for (const word of short.matchAll(WORD)) if (LATIN.test(word[0])) for (const c of word[0].matchAll(ODD)) odd.add(word.index + c.index);
   let from = 0;
   const mark = (index, c, shown) => {
     if (index > from) out.append(short.slice(from, index));
