@@ -23,9 +23,20 @@ def certificate() -> None:
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
 @click.option("--at", "moment", type=click.DateTime(["%Y-%m-%d"]), help="Is it valid on this day? Default: today.")
+@click.option(
+    "--digest", "digests", multiple=True, metavar="NAME=HEX", help="What is in use now: policy, suite, schema, agent."
+)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
-def verify(ctx: click.Context, *, file: Path, keys: tuple[str, ...], moment: datetime | None, as_json: bool) -> None:
+def verify(
+    ctx: click.Context,
+    *,
+    file: Path,
+    keys: tuple[str, ...],
+    moment: datetime | None,
+    digests: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Check FILE: run.intoto.jsonl, suite.intoto.jsonl, or one of the .sigstore.json beside them.
 
     What the certificate is about is compared where it lies beside it: the ledger, the verdict, the SSH signature.
@@ -47,6 +58,7 @@ def verify(ctx: click.Context, *, file: Path, keys: tuple[str, ...], moment: dat
     problems = list(beside.problems)
     if found.expired(now):
         problems.append(f"it expired on {told['expires_at']}")
+    problems += _revoked(digests, told.get("revoked_by_change_of"))
     facts = {
         "certificate": "suite" if found.is_suite else "run",
         "holds": not problems,
@@ -70,6 +82,23 @@ def verify(ctx: click.Context, *, file: Path, keys: tuple[str, ...], moment: dat
     else:
         _show(facts)
     ctx.exit(FAILED if problems else 0)
+
+
+def _revoked(now: tuple[str, ...], certified: object) -> list[str]:
+    """What is in use and was not certified. Raises `UsageError`."""
+    known: dict[str, set[str]] = {}
+    for item in certified if isinstance(certified, list) else ():
+        known.setdefault(item["name"], set()).add(item["digest"]["sha256"])
+    problems = []
+    for value in now:
+        name, _, digest = value.partition("=")
+        if name not in known or not digest:
+            raise UsageError(
+                f"--digest takes NAME=HEX; this certificate knows {', '.join(sorted(known)) or 'no name'}."
+            )
+        if digest.lower() not in known[name]:
+            problems.append(f"revoked: the {name} in use is not the one that was certified")
+    return problems
 
 
 def _show(facts: dict[str, object]) -> None:

@@ -17,7 +17,8 @@ def key() -> None:
 
 @key.command()
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-def show(as_json: bool) -> None:
+@click.option("--ssh", is_flag=True, help="As a line of an `allowed_signers` file, for `ssh-keygen -Y verify`.")
+def show(as_json: bool, ssh: bool) -> None:
     """Print the public key of this project (C2SP vkey text).
 
     The key is `.deskcert/key` in this folder, or the file that DESKCERT_KEY_FILE names. `deskcert ci` makes it.
@@ -26,7 +27,11 @@ def show(as_json: bool) -> None:
 
     path = default_key_path(Path.cwd())
     verifier = ProjectKey.load(path).verifier
-    if as_json:
+    if ssh:
+        from deskcert_ledger.sshsig import allowed_signer
+
+        click.echo(allowed_signer(verifier), nl=False)
+    elif as_json:
         facts = {"vkey": str(verifier), "name": verifier.name, "id": verifier.id.hex(), "file": str(path)}
         click.echo(json.dumps(facts, ensure_ascii=False))
     else:

@@ -57,11 +57,19 @@ def check_beside(path: Path, certificate: Certificate) -> Beside:
 
 
 def contradiction(
-    folder: Path, pins: Sequence[Verifier], *, origin: str, size: int, root: bytes, classes: ClassTrees
+    folder: Path,
+    pins: Sequence[Verifier],
+    *,
+    key: Verifier,
+    origin: str,
+    size: int,
+    root: bytes,
+    classes: ClassTrees,
 ) -> str | None:
     """For a full verification: does the run's own certificate say something else than its records?
 
-    Raises `LedgerFormatError` when there is no certificate, or it cannot be judged without a pin.
+    `key` is the run key of the last range. Raises `LedgerFormatError` when nothing can be said: there is no
+    certificate or no pin, or the certificate is of an earlier state, which a recovery that was killed leaves behind.
     """
     path = folder / RUN_CERTIFICATE
     if not pins or not path.exists():
@@ -73,6 +81,10 @@ def contradiction(
     told: dict[str, Any] = certificate.statement.predicate
     if certificate.statement.predicate_type != RUN_PREDICATE or certificate.classes is None:
         return f"{RUN_CERTIFICATE} is no certificate of a run"
+    if told.get("origin") == origin and certificate.classes.size < size:
+        raise LedgerFormatError("the certificate is of an earlier state")
+    if certificate.key != key:
+        return f"{RUN_CERTIFICATE} is not signed by the key of the last range"
     if (told.get("origin"), told.get("size"), told.get("root")) != (origin, size, b64encode(root)):
         return f"{RUN_CERTIFICATE} is about another ledger, or another state of this one"
     if certificate.classes != classes.note(origin, size, root):

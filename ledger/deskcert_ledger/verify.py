@@ -313,6 +313,7 @@ class _Verification:
             wrong = contradiction(
                 self.folder,
                 self.pins,
+                key=self.epochs.all[-1].key,
                 origin=self.epochs.origin,
                 size=self.tree.size,
                 root=self.tree.root(),

@@ -125,7 +125,7 @@ def test_a_certificate_beside_another_ledger_is_seen(sealed: Path, create: Creat
         shutil.copy(sealed / name, other.folder / name)
     report = verify_run(other.folder, pins=[key.vkey])
     assert report.headline == "tampered"
-    assert "another ledger" in report.problems[0].text
+    assert "not signed by the key of the last range" in report.problems[0].text
     found = check_certificate((sealed / FILES[0]).read_bytes(), [key.verifier])
     assert check_beside(other.folder / FILES[0], found).problems
 
@@ -156,4 +156,21 @@ def test_verification_says_whether_the_classes_were_counted_again(sealed: Path, 
     (sealed / FILES[0]).unlink()
     report = verify_run(sealed, pins=[key.vkey])
     assert report.headline == "complete"
+    assert "record class" in " ".join(report.not_checked)
+
+
+def test_a_certificate_of_an_earlier_state_is_no_certificate_and_no_tampering(create: Create, key: ProjectKey) -> None:
+    """A seal that was killed before its checkpoint, then a recovery: what the seal left is replaced or out of date."""
+    ledger = create()
+    ledger.append("action.intent", {"command": "click"})
+    ledger.seal()
+    old = {name: (ledger.folder / name).read_bytes() for name in FILES}
+    (ledger.folder / "checkpoint").unlink()  # as if the seal had been killed here
+    recover_run(ledger.folder, key, clock=StepClock(), rng=seeded("recovery"))
+    assert (ledger.folder / FILES[0]).read_bytes() != old[FILES[0]]
+    assert verify_run(ledger.folder, pins=[key.vkey]).headline == "interrupted"
+    for name, content in old.items():  # as if the recovery had been killed before its own seal
+        (ledger.folder / name).write_bytes(content)
+    report = verify_run(ledger.folder, pins=[key.vkey])
+    assert report.headline == "interrupted"
     assert "record class" in " ".join(report.not_checked)

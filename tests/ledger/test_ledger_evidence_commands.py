@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import StepClock, seeded
 
 from deskcert.cli.main import main
-from deskcert_ledger import ProjectKey, verify_run
+from deskcert_ledger import ProjectKey, RunLedger, verify_run
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -116,3 +117,45 @@ def test_export_a_pack_and_check_it_with_its_own_verifier(
     assert run("ledger", "verify", "--allow-elided", elsewhere / "elided" / "run").returncode == 0
     assert run("ledger", "export", elsewhere, "--to", "pack", "--out", pack).returncode == 2
     assert run("ledger", "export", sealed, "--to", "nonsense", "--out", pack).returncode == 2
+
+
+def test_the_suites_ssh_signature_needs_nothing_but_the_projects_line(
+    run: Run, key: ProjectKey, elsewhere: Path
+) -> None:
+    from deskcert_ledger.sshsig import sshsig
+
+    line = run("key", "show", "--ssh").stdout
+    (elsewhere / "allowed_signers").write_text(line)
+    (elsewhere / "sig").write_bytes(sshsig(b"certificate", key.verifier, key.sign_bytes))
+    command = [
+        "ssh-keygen",
+        "-Y",
+        "verify",
+        "-f",
+        "allowed_signers",
+        "-I",
+        line.split()[0],
+        "-n",
+        "deskcert",
+        "-s",
+        "sig",
+    ]
+    for message, code in ((b"certificate", 0), (b"certificatf", 255)):
+        done = subprocess.run(command, cwd=elsewhere, input=message, capture_output=True, check=False)
+        assert done.returncode == code
+
+
+def test_a_change_of_what_was_certified_revokes_it(run: Run, tmp_path: Path) -> None:
+    start = {"run": "x", "policy": {"digest": "a" * 64}}
+    key = ProjectKey.load_or_create(tmp_path / ".deskcert" / "key", rng=seeded("project"))
+    ledger = RunLedger.create(
+        tmp_path / "x", origin="deskcert/test/x", start=start, project_key=key, clock=StepClock(), rng=seeded("x")
+    )
+    ledger.append("run.end", {"outcome": "finished"})
+    ledger.seal()
+    command = ("ledger", "certificate", "verify", tmp_path / "x" / "run.intoto.jsonl", "--at", "2026-12-24", "--digest")
+    assert run(*command, f"policy={'a' * 64}").returncode == 0
+    changed = run(*command, f"policy={'b' * 64}")
+    assert changed.returncode == 1
+    assert "revoked: the policy in use" in changed.stdout
+    assert run(*command, "nonsense=1").returncode == 2
