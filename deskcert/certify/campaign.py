@@ -2,6 +2,7 @@
 
     <out>/runs/<run>/    the evidence: ledger, blobs, agent.stderr
     <out>/app/<run>/     the application's database and its own log of effects, which the oracle reads
+    <out>/proxy/<run>/   the proxy's authority and its own messages, no evidence
     <out>/run.log        application log, no evidence
 
 The design refuses a ledger folder that the agent can write. With `isolation: none` the agent runs as the same user, so
@@ -32,8 +33,9 @@ from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
 from deskcert.certify.recorder import Recorder
 from deskcert.certify.runner import Interrupted, Runner, RunReport
+from deskcert.certify.second_line import SecondLine, browser_arguments, settled
 from deskcert.certify.start_record import start_payload
-from deskcert.certify.suite import Planned, Suite, make_plan
+from deskcert.certify.suite import Planned, Suite, make_plan, policy_for
 from deskcert.session.points import Pause, PauseAt, nothing
 from deskcert.ways.isolation import Sandbox
 from deskcert_schema.errors import HarnessError, LedgerError, LedgerUnavailable, UsageError
@@ -63,6 +65,7 @@ async def run_campaign(
     """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers.
 
     Raises `ConfigError` for words that the application does not know, `HarnessError` when there is no browser."""
+    settings = settled(settings, suite, progress.note)
     plan = make_plan(suite, trials=settings.trials, seed=settings.seed)
     await preflight(suite, token=secrets.token_hex(8))
     recovered = _recover(out / "runs", key, progress)
@@ -105,7 +108,7 @@ class _Campaign:
         outer = os.environ.get(TOKEN_VARIABLE)
         os.environ[TOKEN_VARIABLE] = self._token
         try:
-            async with WarmBrowser.started(self._progress.note) as browser:
+            async with WarmBrowser.started(self._progress.note, browser_arguments(self._settings)) as browser:
                 workers = [asyncio.create_task(self._work(browser)) for _ in range(self._workers())]
                 with self._ended_by_signal(workers):
                     results = await asyncio.gather(*workers, return_exceptions=True)
@@ -170,7 +173,11 @@ class _Campaign:
         folder = self._out / "app" / run
         folder.mkdir(parents=True)
         application = asyncio.create_task(Application.start(folder, token=self._token))
-        return _Ahead(number, planned, run, application)
+        line = None
+        if self._settings.proxy != "off":
+            policy, _ = policy_for(self._suite, planned.scenario)
+            line = asyncio.create_task(SecondLine.start(policy, self._out / "proxy" / run, token=self._token))
+        return _Ahead(number, planned, run, application, line)
 
     async def _one(self, now: _Ahead, browser: WarmBrowser) -> RunReport:
         from deskcert_ledger import RunLedger, SystemClock
@@ -213,6 +220,7 @@ class _Campaign:
             progress=self._progress,
             sandbox=Sandbox(self._settings.isolation, self._settings.base, hidden=self._hidden()),
             policy=start["policy"]["content"],
+            second_line=now.line,
         )
         report = await runner.run()
         _LOG.info("run ended", run=now.run, outcome=report.outcome, reason=report.sentence)
@@ -241,17 +249,21 @@ class _Campaign:
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """A run whose application is starting."""
+    """A run whose application, and proxy if any, is starting."""
 
     number: int
     planned: Planned
     run: str
     application: asyncio.Task[Application]
+    line: asyncio.Task[SecondLine] | None
 
     async def drop(self) -> None:
-        """End the application, if it is still there. Again: no harm."""
+        """End what is still there. Again: no harm."""
         with contextlib.suppress(HarnessError, asyncio.CancelledError):
             await (await self.application).close()
+        with contextlib.suppress(HarnessError, asyncio.CancelledError):
+            if self.line is not None:
+                await (await self.line).stop()
 
 
 def _random_word(length: int) -> str:

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from deskcert.certify.documents import read_document, shown
 from deskcert.certify.scenario import Scenario
@@ -87,6 +88,7 @@ class Overrides:
     """Do not look for a configuration in the working folder."""
     transport: str | None = None
     isolation: str | None = None
+    proxy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ class Settings:
     """Where else the summary goes, beside `<out>/summary.txt`."""
     isolation: str = "none"
     """`bwrap | netns | none`"""
-    proxy: Literal["off"] = "off"
+    proxy: str = "off"
+    """`required | optional | off`"""
 
 
 def load_settings(given: Overrides, *, cwd: Path) -> Settings:
@@ -125,6 +128,8 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         agent = _over(_agent(given, doc), given.transport)
     with _in_file(loaded, "isolation", by_hand=given.isolation):
         isolation = _isolation(given.isolation or str(doc.get("isolation", "none")))
+    with _in_file(loaded, "proxy", by_hand=given.proxy):
+        proxy = _proxy(given.proxy or str(doc.get("proxy", "off")))
     trials = _at_least_one("--trials", given.trials, int(doc.get("trials", 1)))
     gate = _gate(doc.get("gate", {}), trials, shown(path) if path else "")
     return Settings(
@@ -137,6 +142,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         workers=_at_least_one("--workers", given.workers, int(doc.get("workers", 1))),
         gate=gate,
         isolation=isolation,
+        proxy=proxy,
         summary=base / doc["reports"]["summary"] if "summary" in doc.get("reports", {}) else None,
     )
 
@@ -203,6 +209,15 @@ def _isolation(kind: str) -> str:
     return kind
 
 
+def _proxy(wanted: str) -> str:
+    """What there will be. Raises `UsageError` when the proxy is required and its program is not installed."""
+    if wanted == "off" or find_spec("mitmproxy") is not None:
+        return wanted
+    if wanted == "required":
+        raise UsageError("a proxy is required and needs mitmproxy: pip install 'deskcert[proxy]'; or take proxy: off")
+    return "off"
+
+
 def _builtin(name: str) -> AgentSpec:
     from deskcert.agents.registry import agent_names
 
@@ -238,9 +253,6 @@ def _gate(gate: Mapping[str, Any], trials: int, name: str) -> dict[str, Any]:
 def _refuse_unmet(name: str, where: Any, doc: Mapping[str, Any]) -> None:
     """A requirement that cannot be met is a usage error; dropping it silently would certify something else."""
     problems = []
-    if doc.get("proxy", "off") == "required":
-        line = where(("proxy",)).line
-        problems.append(f"{name}:{line}: proxy: this version has no proxy in the path; write proxy: off or optional")
     for report in doc.get("reports", {}):
         if report != "summary":
             line = where(("reports", report)).line

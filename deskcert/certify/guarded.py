@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +13,7 @@ import structlog
 from deskcert.adapters.base import Adapter, DispatchEnd
 from deskcert.certify.recorder import Recorder
 from deskcert.certify.runner import Guarded, OpenGuarded, PointCallback
+from deskcert.certify.second_line import SecondLine
 from deskcert.certify.start_record import BrowserFacts
 from deskcert.certify.suite import Planned, Suite, policy_for
 from deskcert.session.budget import Budget
@@ -35,8 +36,8 @@ _FIRST_PAGE_MS = 15_000
 class WarmBrowser:
     """Starting a browser takes longer than a short run, so one serves them all; a dead one is replaced."""
 
-    def __init__(self, browser: WebBrowser, note: Callable[[str], None]) -> None:
-        self._browser, self._note = browser, note
+    def __init__(self, browser: WebBrowser, note: Callable[[str], None], arguments: Sequence[str]) -> None:
+        self._browser, self._note, self._arguments = browser, note, arguments
         self._facts = _facts(browser)
         self._replacing = asyncio.Lock()
         self.lease = Lease()
@@ -44,11 +45,11 @@ class WarmBrowser:
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, note: Callable[[str], None]) -> AsyncIterator[Self]:
-        """Raises `HarnessError` when there is none to start."""
+    async def started(cls, note: Callable[[str], None], arguments: Sequence[str] = ()) -> AsyncIterator[Self]:
+        """`arguments`: further ones for the browser. Raises `HarnessError` when there is none to start."""
         from deskcert.adapters.web.browser import WebBrowser
 
-        warm = cls(await WebBrowser.launch(), note)
+        warm = cls(await WebBrowser.launch(arguments=arguments), note, arguments)
         if not warm._facts.sandbox:
             note("running as root: the browser's own sandbox is off (--no-sandbox); every run records it")
         try:
@@ -72,7 +73,7 @@ class WarmBrowser:
             if self._browser.lost is not None:
                 self._note(f"starting the browser again: {self._browser.lost}")
                 await self._browser.close()
-                self._browser = await WebBrowser.launch()
+                self._browser = await WebBrowser.launch(arguments=self._arguments)
                 self._facts = _facts(self._browser)
         return self._browser
 
@@ -96,21 +97,24 @@ class _Guarded:
 
 
 def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
-    async def open_guarded(recorder: Recorder, planned: Planned, url: str, at: PointCallback) -> Guarded:
+    async def open_guarded(
+        recorder: Recorder, planned: Planned, url: str, at: PointCallback, line: SecondLine | None
+    ) -> Guarded:
         from deskcert.guard.policy import compile_policy
 
         scenario = planned.scenario
         document, digest = policy_for(suite, scenario)
         living = await browser.living()
-        adapter = await living.open()
+        adapter = await living.open(proxy=None if line is None else line.server)
         try:
-            await _begin_at(adapter, url)
+            ledger = recorder.ledger if line is None else line.watch(adapter, recorder.ledger)
+            await _begin_at(adapter, url, "" if line is None else f" through the proxy {line.server}")
         except BaseException:
             await adapter.close()
             raise
         session = Session(
             adapter,
-            recorder.ledger,
+            ledger,
             compile_policy(document, digest=digest),
             clock=SystemClock(),
             rng=secrets.token_bytes,
@@ -126,7 +130,7 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
     return open_guarded
 
 
-async def _begin_at(adapter: Adapter, url: str) -> None:
+async def _begin_at(adapter: Adapter, url: str, how: str) -> None:
     """The page that the task begins on. Raises `HarnessError`: it is no action of the agent's."""
 
     async def nowhere(point: str) -> None:
@@ -134,4 +138,4 @@ async def _begin_at(adapter: Adapter, url: str) -> None:
 
     opened = await adapter.navigate(url, number=0, budget_ms=_FIRST_PAGE_MS, at=nowhere)
     if opened.end is not DispatchEnd.COMPLETED or opened.committed is None:
-        raise HarnessError(f"the first page {url} could not be opened: {opened.error or opened.end}")
+        raise HarnessError(f"the first page {url}{how} could not be opened: {opened.error or opened.end}")

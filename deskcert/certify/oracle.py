@@ -2,7 +2,8 @@
 of its own, which reads and never writes.
 
 `python -m deskcert.certify.oracle`: standard input is one JSON object `{"items", "db", "effects"}`, standard output is
-`{"effects_log": "enabled|disabled", "answers": [{"holds": true|false|null, "observed": …}, …]}`, one answer an item.
+`{"effects_log": "enabled|disabled", "answers": [{"holds": true|false|null, "observed": …}, …], "via": {"direct": n}}`,
+one answer an item.
 
 | item | holds when |
 | --- | --- |
@@ -21,8 +22,9 @@ import json
 import sqlite3
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,8 @@ class OracleAnswers:
     effects_log: str
     """`enabled | disabled`; disabled also when it is missing or cannot be read in full."""
     answers: tuple[Answer, ...]
+    via: Mapping[str, int] = field(default_factory=dict)
+    """Effects in the whole log by the connection that they came by, `proxy | direct`."""
 
 
 async def ask(items: Sequence[Mapping[str, Any]], database: Path, effects: Path, *, token: str) -> OracleAnswers:
@@ -71,7 +75,7 @@ async def ask(items: Sequence[Mapping[str, Any]], database: Path, effects: Path,
         answers = tuple(Answer(a["holds"], a["observed"]) for a in told["answers"])
         if len(answers) != len(items):
             raise ValueError(f"{len(answers)} answers for {len(items)} questions")
-        return OracleAnswers(str(told["effects_log"]), answers)
+        return OracleAnswers(str(told["effects_log"]), answers, {str(k): int(n) for k, n in told["via"].items()})
     except TimeoutError:
         why = f"the oracle did not answer within {_PROCESS_S:.0f} s"
     except (ValueError, KeyError, TypeError) as exc:
@@ -188,6 +192,7 @@ def _main() -> None:
     answers = [answer(item, Path(question["db"]), effects) for item in question["items"]]
     told = {
         "effects_log": "disabled" if effects is None else "enabled",
+        "via": dict(sorted(Counter(str(e.get("via", "unknown")) for e in effects or ()).items())),
         "answers": [{"holds": a.holds, "observed": a.observed} for a in answers],
     }
     json.dump(told, sys.stdout)

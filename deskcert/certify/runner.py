@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
@@ -22,6 +22,7 @@ from deskcert.certify.fixture import Application, Perturbed
 from deskcert.certify.oracle import OracleAnswers, ask
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.recorder import Recorder
+from deskcert.certify.second_line import SecondLine
 from deskcert.certify.suite import Planned
 from deskcert.session.jsonlines import Task
 from deskcert.ways.agents import agent_run
@@ -80,8 +81,8 @@ class Guarded(Protocol):
 
 type PointCallback = Callable[[PipelinePoint, int], Awaitable[None]]
 """Told each pipeline point with the number of the acting command, 1 for the run's first."""
-type OpenGuarded = Callable[[Recorder, Planned, str, PointCallback], Awaitable[Guarded]]
-"""(recorder, planned, start URL, at) → the way in. Raises `HarnessError` or `AdapterError`."""
+type OpenGuarded = Callable[[Recorder, Planned, str, PointCallback, SecondLine | None], Awaitable[Guarded]]
+"""(recorder, planned, start URL, at, second line) → the way in. Raises `HarnessError` or `AdapterError`."""
 
 
 type Judge = Callable[[RunReport], tuple[bool, str]]
@@ -105,13 +106,14 @@ class Runner:
         progress: Progress,
         sandbox: Sandbox | None = None,
         policy: Mapping[str, Any] | None = None,
+        second_line: Awaitable[SecondLine] | None = None,
     ) -> None:
         self._sandbox = sandbox if sandbox is not None else Sandbox("none", cwd)
         self._policy = policy or {}
         self._planned, self._live, self._folder, self._recorder = planned, live, folder, recorder
         self._application, self._open_guarded = application, open_guarded
         self._agent, self._cwd, self._token, self._progress = agent, cwd, token, progress
-        self._judge = judge
+        self._judge, self._second_line = judge, second_line
         self._state = _State()
 
     async def run(self) -> RunReport:
@@ -141,14 +143,17 @@ class Runner:
     async def _inside(self) -> None:
         state = self._state
         application = await self._part("application", self._application)
+        line = None
         try:
+            line = None if self._second_line is None else await self._part("proxy", self._second_line)
+            if line is not None:
+                line.bind(self._recorder.ledger)
             start = self._planned.scenario.start
             url = await self._part("application", application.prepare(start, seed=self._planned.seed))
-            guarded = await self._part(
-                "browser", self._open_guarded(self._recorder, self._planned, url, self._perturber(application))
-            )
+            at = self._perturber(application)
+            guarded = await self._part("browser", self._open_guarded(self._recorder, self._planned, url, at, line))
             try:
-                state.end = await self._lead_agent(guarded, url)
+                state.end = await self._in_line(line, application, self._lead_agent(guarded, url))
                 if (why := await guarded.lost()) is not None:
                     state.trouble.append(("browser", why))
             finally:
@@ -156,7 +161,35 @@ class Runner:
                 await asyncio.shield(_quietly(guarded.close()))
             await self._ask_oracle(application)
         finally:
+            if line is not None:
+                await asyncio.shield(line.stop())
             await asyncio.shield(application.close())
+
+    async def _in_line(
+        self, line: SecondLine | None, application: Application, leading: Coroutine[Any, Any, AgentEnd]
+    ) -> AgentEnd:
+        """Leads the agent between two proofs that what the page writes comes to the proxy. A proxy that dies meanwhile
+        ends the run: the browser has no network any more."""
+        if line is None:
+            return await leading
+        try:
+            await self._part("proxy", line.prove([application.url], "start"))
+        except BaseException:
+            leading.close()
+            raise
+        led, gone = asyncio.ensure_future(leading), asyncio.ensure_future(line.gone())
+        try:
+            await asyncio.wait({led, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            if not led.done():
+                led.cancel()
+                await asyncio.gather(led, return_exceptions=True)
+        if line.lost is not None:
+            self._state.trouble.append(("proxy", line.lost))
+            raise _Recorded
+        await self._part("proxy", line.prove([application.url], "end"))
+        return led.result()
 
     async def _part[T](self, component: str, work: Awaitable[T]) -> T:
         """What fails here is the harness's fault. Raises `HarnessError`."""
@@ -229,7 +262,10 @@ class Runner:
             for component, detail in state.trouble:
                 await self._recorder.lost(component, detail)
             log = "disabled" if state.answers is None else state.answers.effects_log
-            told = {"outcome": outcome, "reason": reason, "effects_log": log, "harness_ok": not state.trouble}
+            told: dict[str, Any] = {"outcome": outcome, "reason": reason, "effects_log": log}
+            told["harness_ok"] = not state.trouble
+            if state.answers is not None:
+                told["effects_via"] = dict(state.answers.via)
             await self._recorder.write(RecordKind.RUN_END, told)
             sealed = await asyncio.to_thread(self._recorder.ledger.seal)
         except LedgerUnavailable as exc:

@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from deskcert_schema.vocabulary import NetworkHow
 
 __all__ = ["Attributed", "Attributor", "Seen", "join"]
+
+
+_MOST: Final = 64
+"""Requests alike that wait for their record: what came out of a cache never gets one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Attributor:
     """The join, as it goes: tell it what the browser saw and which span is open; ask for each record."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], deque[Seen]] = defaultdict(deque)
+        self._seen: dict[tuple[str, str], deque[Seen]] = defaultdict(lambda: deque(maxlen=_MOST))
         self._span: int | None = None
 
     def saw(self, seen: Seen) -> None:

@@ -55,12 +55,11 @@ class Canaries:
 
     async def _one(self, write: Callable[[str], Awaitable[None]], origin: str, phase: str, wait_s: float) -> None:
         nonce, event = secrets.token_hex(12), asyncio.Event()
+        writing = asyncio.ensure_future(write(f"{origin}{CANARY_PATH}{nonce}"))
         with self._lock:
             self._waiting[nonce] = (asyncio.get_running_loop(), event, phase)
         try:
             async with asyncio.timeout(wait_s):
-                with contextlib.suppress(OSError):
-                    await write(f"{origin}{CANARY_PATH}{nonce}")
                 await event.wait()
         except TimeoutError:
             raise ProxyBlind(
@@ -68,5 +67,7 @@ class Canaries:
                 "something leads round it (a bypass list, a proxy setting, another port, an addon that is not loaded)"
             ) from None
         finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)  # only the proxy's own word counts
             with self._lock:
                 self._waiting.pop(nonce, None)

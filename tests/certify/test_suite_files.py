@@ -106,9 +106,9 @@ BAD = {
         swap("deskcert.yaml", "trials: 2", 'trials: 2\ngate: {pass_hat: {k: 3, at_least: "0.9"}}'),
         r"deskcert\.yaml:\d+.*3 trials.*there are 2",
     ),
-    "a proxy that is not there": (
-        swap("deskcert.yaml", "trials: 2", "proxy: required"),
-        r"deskcert\.yaml:4:.*proxy.*off",
+    "a proxy that is no proxy": (
+        swap("deskcert.yaml", "trials: 2", "proxy: always"),
+        r"deskcert\.yaml:4:.*proxy.*required",
     ),
     "a report that is not there": (
         swap("deskcert.yaml", "trials: 2", "reports: {junit: j.xml}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final
@@ -37,7 +38,7 @@ from deskcert.adapters.web.trusted import TRUSTED_KEYS, trusted_press
 from deskcert.adapters.web.upload import upload
 from deskcert.contract.evidence import Evidence
 from deskcert_schema.errors import AdapterError
-from deskcert_schema.vocabulary import DetailKind
+from deskcert_schema.vocabulary import DetailKind, NetworkHow
 
 __all__ = ["WebAdapter"]
 
@@ -353,6 +354,19 @@ class WebAdapter(PageCommands):
 
     def requests(self, number: int) -> tuple[RequestSeen, ...]:
         return self._requests.seen(number)
+
+    def watch_requests(self, told: Callable[[str, str, NetworkHow, int | None], None]) -> None:
+        """`told` each request of the page as it begins: method, URL, how its action is known, and which."""
+        self._requests.told = told
+
+    async def post(self, url: str, *, afresh: bool = False) -> None:
+        """A write that is no action, from this page or from an empty one beside it; what comes of it is not told."""
+        script = f"void fetch({json.dumps(url)}, {{method: 'POST', mode: 'no-cors', body: 'canary'}}).catch(() => 0)"
+        with suppress(Exception):  # a page that cannot send is found out by whoever waits for the write
+            if afresh:
+                await (await self._context.new_page()).evaluate(script)
+            else:
+                await self._channel.call("Runtime.evaluate", {"expression": script}, budget_ms=_WINDOW_MS)
 
     def _check_alive(self) -> None:
         if self._alive.reason is not None:

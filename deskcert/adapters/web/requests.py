@@ -44,6 +44,8 @@ class RequestLog:
         self._moved_us = now_us()
         self._dispatching: _Dispatching | None = None
         self._navigating: tuple[int, str] | None = None
+        self.told: Callable[[str, str, NetworkHow, int | None], None] | None = None
+        """Told each request as it begins: method, URL, how its action is known, the action's number."""
 
     def attach(self, channel: Channel) -> None:
         channel.on("Network.requestWillBeSent", self._requested)
@@ -93,10 +95,13 @@ class RequestLog:
             attributed = (found[0], NetworkHow(self._of[found[0]][found[1]].how)) if found is not None else None
         else:
             attributed = self._attribute(event)
+        request = event["request"]
+        if self.told is not None:
+            how_known = NetworkHow.NONE if attributed is None else attributed[1]
+            self.told(request["method"], request["url"], how_known, None if attributed is None else attributed[0])
         if attributed is None:
             return
         number, how = attributed
-        request = event["request"]
         self._of[number].append(RequestSeen(request["method"], request["url"], how.value, "pending"))
         self._open[request_id] = (number, len(self._of[number]) - 1)
 
