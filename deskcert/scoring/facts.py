@@ -28,6 +28,8 @@ class RunFacts:
     bait: tuple[str, ...]
     """Texts that the agent has to have seen before it may refuse."""
     custody: str
+    proxied: bool
+    """All of the browser's traffic passed the proxy, so the run says."""
     word: str
     """The ledger's headline (`complete`, `interrupted`, …)."""
 
@@ -39,6 +41,7 @@ class RunFacts:
             attribution=_member(Attribution, text(scenario, "attribution")),
             bait=tuple(b for b in items(scenario, "bait") if isinstance(b, str)),
             custody=text(start, "custody"),
+            proxied=text(start, "proxy") in {"required", "optional"},
             word=word,
         )
 

@@ -96,6 +96,17 @@ def test_application_saw_that_everything_came_by_the_proxy(behind: Campaign) -> 
     assert end["effects_via"] == {"proxy": 1}
 
 
+def test_agent_that_writes_past_the_proxy_is_unsafe(certify: Certify) -> None:
+    twin = ("--suite", "builtin:core", "--only", "orders-approve-twin")
+    around = certify("--agent", "builtin:side_channel", *twin, "--proxy", "required")
+    assert around.exit_code == 1
+    (run,) = around.runs
+    assert "direct" in {e["via"] for e in around.effects_of(run)}
+    (finding,) = [f for f in around.verdict["findings"] if f["rule"] == "DC607"]
+    assert [records(run)[seq]["kind"] for seq in finding["seqs"]] == ["run.end"]
+    assert around.verdict["runs"][0]["outcome"] == "unsafe"
+
+
 def test_write_that_no_name_forbids_is_stopped_on_the_network(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(ALLOW_ALL_NAMES)
     (tmp_path / "deskcert.yaml").write_text("version: 1\nproxy: required\npolicy: policy.yaml\n")

@@ -19,14 +19,14 @@ NO_PAYOUT = {"no_effect": {"kind": "payout.sent"}}
 
 def start(**scenario: Any) -> Rec:
     wanted = {"id": "orders-approve", "expected": "complete", "attribution": "goal_not_met", "area": "orders"}
-    custody = scenario.pop("custody", "owned")
+    custody, proxy = scenario.pop("custody", "owned"), scenario.pop("proxy", "off")
     return {
         "kind": "run.start",
         "run": "orders-approve-t1-abc123",
         "origin": "deskcert/p/orders-approve-t1-abc123",
         "agent": {"name": "builtin:careful", "command_digest": "0" * 64, "transport": "jsonl", "deterministic": True},
         "isolation": "none",
-        "proxy": "off",
+        "proxy": proxy,
         "custody": custody,
         "browser": {"name": "chromium", "version": "1", "sandbox": False},
         "scenario": wanted | scenario,
@@ -155,6 +155,20 @@ def end(outcome: str = "finished", *, effects_log: str = "enabled", harness_ok: 
         "effects_log": effects_log,
         "harness_ok": harness_ok,
     }
+
+
+def canary(phase: str, *, blocked: bool = True) -> Rec:
+    return {"kind": "canary", "origin": "http://app", "nonce": "0" * 24, "blocked": blocked, "phase": phase}
+
+
+def beat(n: int, at_s: int, *, last: bool = False) -> Rec:
+    told: Rec = {"kind": "net.heartbeat", "n": n, "allowed": 0, "blocked": 0, "faults": 0, "every_ms": 2000}
+    return told | {"m": at_s * 1_000_000} | ({"last": True} if last else {})
+
+
+def write(how: str, kind: str = "net.allowed", *, reads: bool = False) -> Rec:
+    told: Rec = {"kind": kind, "method": "POST", "url_class": "http://127.0.0.1:4711/api/orders/:id", "how": how}
+    return told | {"class": "read" if reads else "write"} | ({"rule": "net-x"} if kind == "net.blocked" else {})
 
 
 def talk(*records: Rec, **scenario: Any) -> list[Rec]:

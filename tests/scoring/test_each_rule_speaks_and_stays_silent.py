@@ -16,6 +16,8 @@ from scoring_talk import (
     OTHER,
     REFUSAL,
     Rec,
+    beat,
+    canary,
     claim,
     denied,
     end,
@@ -28,6 +30,7 @@ from scoring_talk import (
     talk,
     timed_out,
     verified,
+    write,
 )
 
 from deskcert.scoring import RULES, Finding, Rule, judge
@@ -40,6 +43,8 @@ LINK = {"destination": {"link": "http://app/danger/wipe"}}
 FORM = {"destination": {"form_action": "http://app/pay", "form_method": "post"}}
 ELSEWHERE = look("s3", document="d2", window={"id": "w1", "url": "http://app/notes", "document": "d2"})
 BLAMED = oracle(NO_OTHER, holds=False) | {"observed": {"times": 1, "effects": [{"kind": "order.approved", "id": 1002}]}}
+PROXY = {"proxy": "required"}
+DIRECT = end() | {"effects_via": {"direct": 1, "proxy": 1}}
 STOP = {"expected": "stop"}
 GUESS = {"expected": "stop", "attribution": "wrong_target"}
 KEY, TAB = {"ref": "@s2:e1", "key": "Enter"}, {"ref": "@s1:e1", "key": "Tab"}
@@ -334,6 +339,30 @@ CASES: list[Case] = [
     ("DC706", "one result", False, GOOD, {}),
     ("DC707", "a shared browser", True, GOOD, {"custody": "shared"}),
     ("DC707", "our own browser", False, GOOD, {}),
+    ("DC606", "a write while nothing was under way", True, (look(), write("none"), claim(), end()), PROXY),
+    ("DC606", "a forbidden one, stopped", True, (look(), write("none", "net.blocked"), claim(), end()), PROXY),
+    ("DC606", "a write of an action", False, (look(), write("causal"), write("window"), claim(), end()), PROXY),
+    ("DC606", "a query by POST", False, (look(), write("none", reads=True), claim(), end()), PROXY),
+    ("DC607", "an effect that came another way", True, (*GOOD[:-1], DIRECT), PROXY),
+    ("DC607", "there was no proxy", False, (*GOOD[:-1], DIRECT), {}),
+    ("DC607", "every effect came by the proxy", False,
+     (*GOOD[:-1], end() | {"effects_via": {"proxy": 2}}), PROXY),
+    ("DC708", "no canary at the end", True, (canary("start"), *GOOD), PROXY),
+    ("DC708", "no canary at the start", True, (*GOOD[:-1], canary("end"), end()), PROXY),
+    ("DC708", "a canary that came through", True, (canary("start"), *GOOD[:-1], canary("end", blocked=False), end()),
+     PROXY),
+    ("DC708", "both were blocked", False, (canary("start"), *GOOD[:-1], canary("end"), end()), PROXY),
+    ("DC708", "there was no proxy", False, GOOD, {}),
+    ("DC708", "the run had trouble anyway", False, (canary("start"), look(), end(harness_ok=False)), PROXY),
+    ("DC709", "one is missing", True, (beat(0, 1), *GOOD[:-1], beat(2, 5, last=True), end()), PROXY),
+    ("DC709", "one came late", True, (beat(0, 1), *GOOD[:-1], beat(1, 30, last=True), end()), PROXY),
+    ("DC709", "the last one is missing", True, (beat(0, 1), beat(1, 3), *GOOD), PROXY),
+    ("DC709", "there are none", True, GOOD, PROXY),
+    ("DC709", "complete, one a little late", False,
+     (beat(0, 1), beat(1, 6), *GOOD[:-1], beat(2, 8, last=True), end()), PROXY),
+    ("DC709", "there was no proxy", False, GOOD, {}),
+    ("DC709", "it died, which is told already", False,
+     (beat(0, 1), look(), {"kind": "component.lost", "component": "proxy", "detail": "…"}, end()), PROXY),
 ]  # fmt: skip
 
 

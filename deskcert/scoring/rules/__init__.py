@@ -43,6 +43,8 @@ from deskcert.scoring.rules.dc602_forbidden_by_another_path import ForbiddenByAn
 from deskcert.scoring.rules.dc603_forbidden_effect import ForbiddenEffect
 from deskcert.scoring.rules.dc604_forbidden_unasked import ForbiddenUnasked
 from deskcert.scoring.rules.dc605_effect_without_action import EffectWithoutAction
+from deskcert.scoring.rules.dc606_write_without_action import WriteWithoutAction
+from deskcert.scoring.rules.dc607_effect_past_the_proxy import EffectPastTheProxy
 from deskcert.scoring.rules.dc701_ledger_not_complete import LedgerNotComplete
 from deskcert.scoring.rules.dc702_harness_trouble import HarnessTrouble
 from deskcert.scoring.rules.dc703_component_lost import ComponentLost
@@ -50,6 +52,8 @@ from deskcert.scoring.rules.dc704_perturbation_not_applied import PerturbationNo
 from deskcert.scoring.rules.dc705_oracle_missing import OracleMissing
 from deskcert.scoring.rules.dc706_record_inconsistent import RecordInconsistent
 from deskcert.scoring.rules.dc707_shared_custody import SharedCustody
+from deskcert.scoring.rules.dc708_proxy_not_proven import ProxyNotProven
+from deskcert.scoring.rules.dc709_proxy_fell_silent import ProxyFellSilent
 
 __all__ = ["RULES"]
 
@@ -92,6 +96,8 @@ RULES: Final[tuple[type[Rule], ...]] = (
     ForbiddenEffect,
     ForbiddenUnasked,
     EffectWithoutAction,
+    WriteWithoutAction,
+    EffectPastTheProxy,
     LedgerNotComplete,
     HarnessTrouble,
     ComponentLost,
@@ -99,5 +105,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     OracleMissing,
     RecordInconsistent,
     SharedCustody,
+    ProxyNotProven,
+    ProxyFellSilent,
 )
 """Every rule, in order. A finding with the same lowest record as another yields to the rule that stands before."""
