@@ -25,7 +25,16 @@ from deskcert_ledger.merkle import HASH_BYTES, Tree, leaf_hash
 from deskcert_schema.disposition import Delivery
 from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["CLASSES", "WATCHED_KINDS", "ClassNote", "ClassTrees", "class_root", "classify", "parse_class_note"]
+__all__ = [
+    "CLASSES",
+    "UNCERTAIN",
+    "WATCHED_KINDS",
+    "ClassNote",
+    "ClassTrees",
+    "class_root",
+    "classify",
+    "parse_class_note",
+]
 
 _OF_KIND: Final = {
     "action.denied": "denied",
@@ -50,7 +59,7 @@ CLASSES: Final = (
 """`unsafe_retry`: denied because nobody knows whether the same action happened; `uncertain`: results without a known
 delivery; the others are kinds."""
 WATCHED_KINDS: Final = frozenset({*_OF_KIND, "action.result"})
-_UNCERTAIN = frozenset({Delivery.UNKNOWN.value, Delivery.DELIVERY_UNCERTAIN.value})
+UNCERTAIN = frozenset({Delivery.UNKNOWN.value, Delivery.DELIVERY_UNCERTAIN.value})
 _TITLE: Final = "deskcert record classes"
 _HEAD = re.compile(r"(0|[1-9][0-9]{0,15}) ([A-Za-z0-9+/]{43}=)", re.ASCII)
 _LINE = re.compile(r"([a-z_]+) (0|[1-9][0-9]{0,15}) ([A-Za-z0-9+/]{43}=)", re.ASCII)
@@ -60,7 +69,7 @@ def classify(data: Mapping[str, Any]) -> tuple[str, ...]:
     """The classes of one record, given its whole object. A function of the record alone."""
     kind = data.get("kind")
     if kind == "action.result":
-        return ("uncertain",) if data.get("delivery") in _UNCERTAIN else ()
+        return ("uncertain",) if data.get("delivery") in UNCERTAIN else ()
     if kind == "action.denied" and data.get("detail_kind") == "unsafe_retry":
         return ("denied", "unsafe_retry")
     found = _OF_KIND.get(kind) if isinstance(kind, str) else None

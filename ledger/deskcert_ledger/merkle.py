@@ -41,6 +41,14 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
+def _complete(nodes: Sequence[bytes]) -> bytes:
+    """The root over a power of two of nodes, level by level."""
+    sha = sha256
+    while len(nodes) > 1:
+        nodes = [sha(b"\x01" + left + right).digest() for left, right in zip(nodes[::2], nodes[1::2], strict=True)]
+    return nodes[0]
+
+
 class Tree:
     """The right edge of a growing tree."""
 
@@ -65,15 +73,22 @@ class Tree:
 
     def extend(self, leaves: Sequence[bytes]) -> None:
         """Add many leaf hashes, without the list of what was added."""
-        size, edge, sha = self.size, self._edge, sha256
-        for leaf in leaves:
-            bits, node = size, leaf
-            while bits & 1:
-                node = sha(b"\x01" + edge.pop() + node).digest()
-                bits >>= 1
-            edge.append(node)
-            size += 1
-        self.size = size
+        at, count = 0, len(leaves)
+        while at < count:
+            # The largest complete subtree that can stand here as a whole.
+            room = self.size & -self.size or 1 << 30
+            level = min(room.bit_length(), (count - at).bit_length()) - 1
+            self._push(_complete(leaves[at : at + (1 << level)]), level)
+            at += 1 << level
+
+    def _push(self, node: bytes, level: int) -> None:
+        """Add the hash of a complete subtree of 2^level leaves; `size` is a multiple of that."""
+        bits, edge = self.size >> level, self._edge
+        while bits & 1:
+            node = sha256(b"\x01" + edge.pop() + node).digest()
+            bits >>= 1
+        edge.append(node)
+        self.size += 1 << level
 
     def root(self) -> bytes:
         if not self._edge:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deskcert_ledger.b64 import b64encode
-from deskcert_ledger.batch import check_batch
+from deskcert_ledger.batch import LineChecker
 from deskcert_ledger.beside import contradiction
 from deskcert_ledger.blob import blob_path, check_blob, is_reference
 from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
@@ -30,6 +30,7 @@ from deskcert_ledger.note import MAX_NOTE_BYTES, Verifier, parse_vkey
 from deskcert_ledger.reader import check_record, open_ledger
 from deskcert_ledger.redaction import Redactions, read_redactions
 from deskcert_ledger.report import Finding, RunReport, Word
+from deskcert_ledger.shapes import Checked
 from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -37,6 +38,7 @@ __all__ = ["verify_run"]
 
 _CHUNK = 1 << 16
 _WATCHED = frozenset({"action.intent", "action.result", "recovery"}) | WATCHED_KINDS
+_CLOSELY = _WATCHED - {"action.intent", "action.result"}
 _MAX_FINDINGS = 20
 _MAX_MISSING = 100_000
 _EXIT = {Word.COMPLETE: 0, Word.UNVERIFIABLE: 3}
@@ -75,6 +77,7 @@ class _Verification:
         self.every_signature, self.schema = every_signature, schema
         self.notes_there = (folder / CHECKPOINTS).is_file()
         self.epochs = Epochs(pins, every_signature=every_signature, notes_there=self.notes_there)
+        self.checker = LineChecker(watched=_WATCHED, closely=_CLOSELY, whole=schema)
         self.tree = Tree()
         self.offset = 0
         self.good = (0, 0)
@@ -176,15 +179,15 @@ class _Verification:
     def _lines(self, lines: list[bytes], notes: Iterator[Checkpoint]) -> None:
         if self.tree.size == 0:
             self._first(lines[0])
-        rows = check_batch(lines, self.tree.size)
-        if rows is not None:
-            self._rows(lines, rows, notes)
+        checked = self.checker.check(lines, self.tree.size)
+        if checked is not None:
+            self._rows(lines, checked, notes)
             return
         for line in lines:  # something is unusual: line by line, so that its place is known
             leaf = elided_leaf(line)
             if leaf is not None:
                 self.elided += 1
-                self._rows([line], [{"kind": "elided"}], notes, leaves=[leaf])
+                self._rows([line], Checked(["elided"], []), notes, leaves=[leaf])
                 if self.tampered is not None:
                     return
                 continue
@@ -192,14 +195,14 @@ class _Verification:
                 data = check_record(line, self.tree.size)
             except LedgerFormatError as error:
                 raise _BadLine(error.reason) from error
-            self._rows([line], [data], notes)
+            self._rows([line], self.checker.sort_out([line], [data]), notes)
             if self.tampered is not None:
                 return
 
     def _rows(
         self,
         lines: list[bytes],
-        rows: list[dict[str, Any]],
+        checked: Checked,
         notes: Iterator[Checkpoint],
         leaves: list[bytes] | None = None,
     ) -> None:
@@ -207,28 +210,30 @@ class _Verification:
         first, count, begin, done = self.tree.size, len(lines), self.offset, 0
         if leaves is None:
             leaves = [sha256(b"\x00" + line).digest() for line in lines]
-        ends = list(accumulate((len(line) + 1 for line in lines), initial=begin))
-        kinds = [row["kind"] for row in rows]
-        watched = [
-            index
-            for index, (kind, line) in enumerate(zip(kinds, lines, strict=True))
-            if self.schema or kind in _WATCHED or b'"blob":' in line
-        ]
-        for index in [*watched, count]:
-            while (size := self._boundary()) is not None and size - first <= index:
+        ends = list(accumulate(map(len, lines), initial=begin))
+        size = self._boundary()
+        for index, data in [*checked.watched, (count, {})]:
+            while size is not None and size - first <= index:
                 self.tree.extend(leaves[done : size - first])
-                done, self.offset = size - first, ends[size - first]
+                done = size - first
+                self.offset = ends[done] + done
                 self._at_boundary(notes)
                 if self.tampered is not None:
                     return
-            self.tree.extend(leaves[done:index])
-            done, self.offset = index, ends[index]
+                size = self._boundary()
+            if index == count or checked.kinds[index] == "recovery":  # which looks at the tree
+                self.tree.extend(leaves[done:index])
+                done = index
+            self.offset = ends[index] + index
             if index < count:
-                self._record(first + index, rows[index], lines[index])
+                self._record(first + index, data, lines[index])
                 if self.tampered is not None:
                     return
-        self.kinds.update(kinds)
-        self.last_kind = kinds[-1]
+        self.open.update(dict.fromkeys(checked.opened))
+        for of in checked.closed:
+            self.open.pop(of, None)
+        self.kinds.update(checked.kinds)
+        self.last_kind = checked.kinds[-1]
 
     def _first(self, line: bytes) -> None:
         try:
