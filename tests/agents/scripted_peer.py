@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 type Script = Callable[[str, Mapping[str, Any]], Mapping[str, Any] | None]
@@ -38,7 +39,15 @@ class Talk:
         return [a for c, a in self.sent if c == command]
 
 
-def talk(agent: str, plan: str, script: Script, folder: Path) -> Talk:
+def talk(
+    agent: str,
+    plan: str,
+    script: Script,
+    folder: Path,
+    *,
+    budget: Mapping[str, int] = MappingProxyType({}),
+    start_url: str = "http://app/orders",
+) -> Talk:
     """One whole conversation. Fails the test if the agent is not done within 30 s."""
     file = folder / "scenario.plan.yaml"
     file.write_text(plan, "utf-8")
@@ -51,7 +60,8 @@ def talk(agent: str, plan: str, script: Script, folder: Path) -> Talk:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
-        _say(process.stdin, {"type": "task", "version": 1, "task": "t", "budget": {}, "start_url": "http://app/orders"})
+        task = {"type": "task", "version": 1, "task": "t", "budget": dict(budget), "start_url": start_url}
+        _say(process.stdin, task)
         for line in process.stdout:
             message = json.loads(line)
             found.sent.append((message["command"], message["args"]))
