@@ -15,6 +15,7 @@ from deskcert_ledger import ProjectKey, RunLedger, recover_run, verify_run
 from deskcert_ledger.beside import check_beside
 from deskcert_ledger.certificate import check_certificate
 from deskcert_ledger.dsse import decode_envelope, pae, sign
+from deskcert_ledger.line import encode
 from deskcert_ledger.note import Signer
 from deskcert_ledger.sshsig import check_sshsig
 from deskcert_ledger.statement import decode_statement
@@ -174,3 +175,20 @@ def test_a_certificate_of_an_earlier_state_is_no_certificate_and_no_tampering(cr
     report = verify_run(ledger.folder, pins=[key.vkey])
     assert report.headline == "interrupted"
     assert "record class" in " ".join(report.not_checked)
+
+
+def test_an_envelope_or_statement_with_one_member_more_is_none_of_ours(sealed: Path) -> None:
+    line = (sealed / FILES[0]).read_bytes().splitlines()[0]
+    envelope = json.loads(line)
+    payload = decode_envelope(line).payload
+    for more in ({"x": 1}, {"signatures": [*envelope["signatures"], *envelope["signatures"]]}):
+        with pytest.raises(LedgerFormatError):
+            decode_envelope(encode(envelope | more))
+    with pytest.raises(LedgerFormatError):
+        decode_envelope(encode(dict(reversed(envelope.items()))))
+    for statement in (
+        json.loads(payload) | {"x": 1},
+        json.loads(payload) | {"_type": "https://in-toto.io/Statement/v2"},
+    ):
+        with pytest.raises(LedgerFormatError):
+            decode_statement(encode(statement))

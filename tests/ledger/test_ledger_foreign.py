@@ -41,6 +41,12 @@ def needed(there: bool, what: str) -> None:
         pytest.fail(sentence) if os.environ.get("CI") == "true" else pytest.skip(sentence)
 
 
+def test_in_ci_a_missing_verifier_is_a_failure_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="minisign is missing; .ci/run installs it"):
+        needed(False, "minisign")
+
+
 def accepted(
     *command: str | Path, cwd: Path | None = None, stdin: bytes = b"", env: dict[str, str] | None = None
 ) -> bool:

@@ -17,7 +17,7 @@ from conftest import StepClock, fill, seeded
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from deskcert_ledger import ProjectKey, RunLedger, recover_run, verify_run
+from deskcert_ledger import ProjectKey, RunLedger, classes, recover_run, verify_run
 from deskcert_ledger import pack_verifier as verifier
 from deskcert_ledger.pack import make_pack
 from deskcert_ledger.redaction import redact_sealed
@@ -224,4 +224,24 @@ def test_a_run_that_is_not_sealed_makes_no_pack(create: Create) -> None:
     ledger.abandon()
     (ledger.folder / "checkpoint").unlink()
     with pytest.raises(LedgerFormatError, match="not sealed"):
+        make_pack(ledger.folder)
+
+
+def test_bytes_that_are_no_note_among_the_checkpoints_are_rejected(pack: Path, key: ProjectKey) -> None:
+    files = verifier.read_zip(pack.read_bytes())
+    name = "run/checkpoints"
+    for wrong in (b"x\n" + files[name], b"\n" + files[name], files[name] + files[name]):
+        assert verdict(zip_of(files | {name: wrong}), key) == "rejected"
+
+
+def test_a_pack_of_a_logger_that_hid_a_denial_is_rejected(
+    create: Create, key: ProjectKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = create()
+    ledger.append("action.denied", {"rule": "no-delete"})
+    ledger.append("run.end", {"outcome": "finished"})
+    with monkeypatch.context() as patch:
+        patch.setattr(classes, "classify", lambda data: ())
+        ledger.seal()
+    with pytest.raises(LedgerTampered, match="counts the record classes otherwise"):
         make_pack(ledger.folder)
