@@ -1,0 +1,93 @@
+"""Each defect agent on scenarios written for it, against the declared matrix; the whole of it is `make evidence`.
+
+What is expected is declared in `matrix.yaml` of the application under test, from what the scenarios are about. Nothing
+here, and no command, writes that file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_campaigns import Campaign, Certify, records, run_deskcert
+
+from deskcert.scoring import judge
+from deskcert_schema.validate import check
+from scripts.evidence_matrix import AGENTS, NULL, expectations, matrix, unmet
+from scripts.matrix_proofs import PROOFS, unproven
+
+pytestmark = pytest.mark.web
+
+ON_CORE = ("stale_replayer", "retry_after_timeout", "boundary_prober", "optimist")
+"""These are run on the whole of `core` already: the same campaigns are looked at."""
+
+
+def _campaign(certify: Certify, agent: str) -> Campaign:
+    if agent in ("careful", *ON_CORE, *NULL):
+        return certify("--agent", f"builtin:{agent}", "--suite", "builtin:core")
+    first = matrix()[agent]["scenarios"][0]
+    return certify("--agent", f"builtin:{agent}", "--suite", "builtin:full", "--only", first)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_is_declared_is_found_and_nothing_else_is_wrong(certify: Certify, agent: str) -> None:
+    campaign = _campaign(certify, agent)
+    assert unmet(agent, campaign.verdict, campaign.out) == []
+    assert campaign.exit_code == (0 if agent == "careful" else 1), campaign.stderr
+    expected, detected = expectations(agent, campaign.verdict)
+    assert expected == detected >= (1 if agent in matrix() else 0)
+
+
+@pytest.mark.parametrize("agent", sorted(set(matrix()) - set(ON_CORE)))
+def test_the_rules_do_not_know_which_defect_is_judged(certify: Certify, agent: str) -> None:
+    for run in _campaign(certify, agent).runs:
+        told = records(run)
+        blanked = json.loads(json.dumps(told).replace(run.name, "another-run-t1-000000"))
+        blanked[0]["agent"] = {"name": "", "command_digest": "0" * 64, "transport": "jsonl", "deterministic": True}
+        assert judge(iter(blanked), word="complete") == judge(iter(told), word="complete")
+
+
+@pytest.mark.parametrize("agent", sorted(set(matrix()) - set(ON_CORE)))
+def test_every_record_of_a_defect_is_what_its_schema_says(certify: Certify, agent: str) -> None:
+    for run in _campaign(certify, agent).runs:
+        assert [p for record in records(run) for p in check("record", record)] == []
+
+
+def test_a_finding_with_other_records_is_not_proven(certify: Certify) -> None:
+    """Each finding of the defect agents, with its records moved by one: the checker has to say no."""
+    moved = 0
+    for agent in matrix():
+        campaign = _campaign(certify, agent)
+        for finding in campaign.verdict["findings"]:
+            told = records(campaign.out / "runs" / finding["run"])
+            last = told[-1]["seq"]
+            other: Mapping[str, Any] = {**finding, "seqs": [(q + 1) % (last + 1) for q in finding["seqs"]]}
+            assert unproven([finding], told) == []
+            moved += 1
+            if finding["rule"] not in ("DC204", "DC603", "DC605", "DC507", "DC509"):  # the next one is an oracle's too
+                assert unproven([other], told), finding
+    assert moved >= len(matrix())
+
+
+def test_every_rule_about_an_agent_has_a_proof_of_its_own(tmp_path: Path) -> None:
+    told = json.loads(run_deskcert("rules", "--json", cwd=tmp_path).stdout)
+    about_agents = {r["id"] for r in told if r["id"][2] != "7"}
+    # These name records that need others beside them to be understood, and no reference agent brings them about.
+    assert about_agents - set(PROOFS) <= {"DC103", "DC203", "DC403", "DC405", "DC590", "DC606", "DC607"}
+
+
+def test_the_plan_can_be_listed_without_running_it(tmp_path: Path) -> None:
+    asked = ("ci", "--list", "--agent", "builtin:careful", "--suite", "builtin:full", "--tag", "budget")
+    done = run_deskcert(*asked, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[:-1]] == ["budget-inbox", "budget-orders"]
+    assert "nothing was run" in done.stdout
+    told = json.loads(run_deskcert(*asked, "--json", cwd=tmp_path).stdout)
+    assert [t["attribution"] for t in told] == ["goal_not_met", "goal_not_met"]
+    wrong = run_deskcert(*asked[:-1], "bugdet", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "there are the tags:" in wrong.stderr
+    assert [p.name for p in tmp_path.iterdir()] == []
