@@ -133,6 +133,19 @@ async def test_an_element_in_a_frame_is_that_frames_own(adapter: WebAdapter, wit
     assert isinstance(await adapter.probe(find(seen, name="Top"), CLICK, budget_ms=1_000), Live)
 
 
+async def test_an_empty_frame_whose_document_is_still_to_come_is_not_taken_for_all_there_is(
+    adapter: WebAdapter, witness: Witness
+) -> None:
+    witness.pages["/hang/in"] = "<button>Inner</button>"
+    seen = await show(adapter, witness, "<button>Top</button><iframe src=/hang/in></iframe>")
+    assert (seen.complete, seen.reasons) == (False, ("a frame was still loading",))
+    witness.release.set()
+    async with asyncio.timeout(10):
+        while not seen.complete:
+            seen = await adapter.observe(ObserveOptions())
+    find(seen, name="Inner")
+
+
 async def test_a_frame_of_another_origin_is_read_but_its_hit_test_is_unknown(
     adapter: WebAdapter, witness: Witness
 ) -> None:

@@ -49,7 +49,8 @@ class Witness:
                 if path.startswith("/hang"):
                     witness.release.wait(20)
                     self.close_connection = True
-                    return
+                    if path not in witness.pages:
+                        return
                 if path == "/none":
                     self.send_response(204)
                     self.end_headers()

@@ -46,6 +46,7 @@ _SETUP_MS: Final = 10_000
 _WINDOW_MS: Final = 1_000
 _TRIES: Final = 3
 _CLOSE_S: Final = 5.0
+_CONTEXT_S: Final = 0.1  # a document's context is waited for so long, then asked for
 _PARSING_S: Final = 0.5
 _PROMISES: Final = frozenset({"ready", "outlined"})
 
@@ -165,17 +166,24 @@ class WebAdapter(PageCommands):
 
     async def _context_of(self, frame: Frame, budget_ms: int) -> int:
         if frame.context is None:
-            try:
-                async with asyncio.timeout(budget_ms / 1000):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(_CONTEXT_S, budget_ms / 1000)):
                     while frame.context is None and self._alive.reason is None:
-                        if self._frames.document(frame.loader) is not frame:
-                            raise ChannelRefused("the document was replaced")
+                        self._check_current(frame)
                         await self._frames.changed()
-            except TimeoutError as error:
-                raise ChannelTimeout("the document did not get ready in time") from error
+        if frame.context is None and self._alive.reason is None:
+            # A first document can report its context before itself; asked by name, the browser gives the one there is.
+            world = {"frameId": frame.id, "worldName": WORLD}
+            made = await self._channel.call("Page.createIsolatedWorld", world, budget_ms=budget_ms)
+            self._check_current(frame)
+            frame.context = int(made["executionContextId"])
         if frame.context is None:
             raise ChannelLost(self._alive.reason or "the page is gone", sent=False)
         return frame.context
+
+    def _check_current(self, frame: Frame) -> None:
+        if self._frames.document(frame.loader) is not frame:
+            raise ChannelRefused("the document was replaced")
 
     def _frame_of(self, handle: Handle) -> tuple[Frame, str] | None:
         """The frame in which a handle's document still lives, and the id in that document."""
@@ -214,8 +222,10 @@ class WebAdapter(PageCommands):
             else:
                 # A page that is still parsed gets a moment: half a page helps nobody. Then it is what it is.
                 patience = min(_PARSING_S, deadline - time.monotonic()) if tries + 1 < _TRIES else 0.0
-                if found.loading and patience > 0:
+                if (found.loading or found.arriving) and patience > 0:
                     await self._parsed(found.loading, int(patience * 1000))
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._frames.settle(), patience)
                 elif self._frames.main.loader == before:
                     return self._observation(found, before, started)
             if time.monotonic() > deadline:

@@ -29,12 +29,16 @@ class Frames:
     def __init__(self) -> None:
         self._frames: dict[str, Frame] = {}
         self._main: str | None = None
+        self._arriving: set[str] = set()
+        """Frames that began to load a document which is not there yet."""
         self._changed = asyncio.Event()
 
     def attach(self, channel: Channel) -> None:
         channel.on("Page.frameNavigated", lambda e: self._navigated(e["frame"]))
         channel.on("Page.frameAttached", self._attached)
         channel.on("Page.frameDetached", self._detached)
+        channel.on("Page.frameStartedLoading", lambda e: self._arriving.add(e["frameId"]))
+        channel.on("Page.frameStoppedLoading", lambda e: self._arrived(e["frameId"]))
         channel.on("Page.navigatedWithinDocument", self._within)
         channel.on("Runtime.executionContextCreated", lambda e: self._created(e["context"]))
         channel.on("Runtime.executionContextDestroyed", lambda e: self._destroyed(e["executionContextId"]))
@@ -61,6 +65,23 @@ class Frames:
         """Returns at the next change of any frame."""
         await self._changed.wait()
 
+    def awaited(self, frame: Frame) -> bool:
+        """Its document has not come: it shows the empty page that every frame shows until then."""
+        return frame.id in self._arriving and frame.url == "about:blank"
+
+    @property
+    def settled(self) -> bool:
+        return not any(self.awaited(frame) for frame in self._frames.values())
+
+    async def settle(self) -> None:
+        """Returns when no frame waits for its first document. The caller has the deadline."""
+        while not self.settled:
+            await self.changed()
+
+    def _arrived(self, frame_id: str) -> None:
+        self._arriving.discard(frame_id)
+        self._tell()
+
     def _tell(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
@@ -71,6 +92,7 @@ class Frames:
         if known is None or known.loader != raw["loaderId"]:
             known = self._frames[frame_id] = Frame(frame_id, parent, raw["loaderId"], raw["url"])
         known.url = raw["url"] + raw.get("urlFragment", "")
+        self._arriving.discard(frame_id)
         if parent is None and self._main != frame_id:
             # The top frame can get another id when the page moves to another process: the old tree is gone with it.
             self._frames = {frame_id: known}
@@ -90,6 +112,7 @@ class Frames:
         self._tell()
 
     def _detached(self, event: dict[str, Any]) -> None:
+        self._arriving.discard(event["frameId"])
         gone = self._frames.pop(event["frameId"], None)
         if gone is not None and gone.id == self._main:
             self._frames[gone.id] = gone

@@ -53,6 +53,8 @@ class Observation:
         self.reasons: list[str] = []
         self.loading: list[Frame] = []
         """Frames whose document was not parsed yet."""
+        self.arriving = False
+        """A frame's document had not come yet."""
 
     async def run(self) -> None:
         main = self._frames.main
@@ -101,9 +103,10 @@ class Observation:
                 await self._enter(node, children.get(index))
 
     async def _enter(self, node: dict[str, Any], child: Frame | None) -> None:
-        if child is None:
+        if child is None or self._frames.awaited(child):
             node["opaque"] = True
-            self._because("a frame could not be read")
+            self.arriving = self.arriving or not self._frames.settled
+            self._because("a frame was still loading" if self.arriving else "a frame could not be read")
             return
         node["url"] = child.url
         try:
@@ -129,8 +132,6 @@ class Observation:
         """Child frames by their number among the document's child windows, as each says of itself."""
         found: dict[int, Frame] = {}
         for child in self._frames.children(frame):
-            if child.context is None:
-                continue
             try:
                 found[int(await self._evaluate(child, "index", [], self._left_ms() + _GRACE_MS))] = child
             except FAILURES:
