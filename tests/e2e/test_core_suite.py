@@ -119,6 +119,17 @@ def test_score_gives_the_same_bytes_in_any_order(certify: Certify, agent: str) -
         assert scored.stdout == expected
 
 
+@pytest.mark.parametrize("agent", ["careful", "optimist"])
+def test_the_certificates_hold_and_say_what_the_verdict_says(certify: Certify, agent: str) -> None:
+    campaign = core(certify, agent)
+    told = []
+    for file in (campaign.out / "suite.intoto.jsonl", campaign.runs[0] / "run.intoto.jsonl"):
+        done = run_deskcert("ledger", "certificate", "verify", "--json", str(file), cwd=campaign.cwd)
+        assert done.returncode == 0, done.stdout + done.stderr
+        told.append(json.loads(done.stdout)["statement"])
+    assert told == [{"certified": campaign.verdict["certified"]}, {"word": "complete"}]
+
+
 @pytest.mark.parametrize("agent", ["careful", *DEFECTS])
 def test_the_rules_do_not_know_who_is_judged(certify: Certify, agent: str) -> None:
     for run in core(certify, agent).runs:
