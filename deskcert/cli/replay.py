@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deskcert_schema.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -22,9 +24,10 @@ _EPILOG = """\b
 Examples:
   deskcert replay deskcert-out/<time>                    every decision again, from the evidence alone
   deskcert replay deskcert-out/* --policy stricter.yaml  what another policy would have decided
+  deskcert replay RUN --live                             drive it again, on a fresh application
 
 \b
-Exit codes: 0 nothing differs, 1 something does, 2 usage, 4 a ledger cannot be read.
+Exit codes: 0 nothing differs, 1 something does, 2 usage, 3 no live run was possible, 4 a ledger cannot be read.
 """
 
 
@@ -32,6 +35,11 @@ Exit codes: 0 nothing differs, 1 something does, 2 usage, 4 a ledger cannot be r
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--policy", type=click.Path(path_type=Path, dir_okay=False), help="Back-test: decide under this policy.")
 @click.option("--all", "everything", is_flag=True, help="With --policy: actions that nothing changes for, too.")
+@click.option(
+    "--live", is_flag=True, help="Drive the run again on a fresh fixture: seed, faults, perturbations as then."
+)
+@click.option("--suite", metavar="DIR", help="With --live: where a suite of yours lies.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="With --live: where the new runs go.")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: one object a line.")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", help="With --policy.")
@@ -42,18 +50,30 @@ def replay(
     runs: tuple[Path, ...],
     policy: Path | None,
     everything: bool,
+    live: bool,
+    suite: str | None,
+    out: Path | None,
     keys: tuple[str, ...],
     as_json: bool,
     form: str,
 ) -> None:
     """Decide every recorded action of RUN again, and show what comes out otherwise.
 
-    RUN is a run folder, or a folder that `deskcert ci` wrote. Neither browser nor application is needed.
+    RUN is a run folder, or a folder that `deskcert ci` wrote. Neither browser nor application is needed, but for
+    --live, which starts its own.
     """
     from deskcert.audit.tables import Format
     from deskcert.scoring.evidence import find_runs
 
+    if live and policy is not None:
+        raise UsageError("--live drives the run again, --policy asks another policy: one at a time.")
+    if not live and (suite is not None or out is not None):
+        raise UsageError("--suite and --out belong to --live.")
     folders = find_runs(runs)
+    if live:
+        from deskcert.cli._live import replay_live
+
+        ctx.exit(replay_live(folders, suite=suite, out=out, as_json=as_json))
     if policy is not None:
         ctx.exit(_back_test(folders, policy, Format.JSON if as_json else Format(form), everything))
     ctx.exit(_again(folders, keys, as_json))
@@ -160,7 +180,9 @@ def _back_test(folders: Sequence[Path], path: Path, form: Format, everything: bo
             told = ", ".join(f"{counted[before, after]} {after}" for after in Answer)
             click.echo(f"  {'allowed' if before is Answer.ALLOW else 'denied'} in the run → {told}")
         click.echo(f"{seconds:.1f} s, {_per_thousand(seconds, len(folders))}")
-        click.echo("After the first action that is decided otherwise, an agent may go another way.")
+        click.echo(
+            "After the first action that is decided otherwise an agent may go on otherwise: deskcert ci --policy."
+        )
     return 4 if broken else 1 if changed else 0
 
 
