@@ -91,3 +91,12 @@ def test_the_plan_can_be_listed_without_running_it(tmp_path: Path) -> None:
     assert wrong.returncode == 2
     assert "there are the tags:" in wrong.stderr
     assert [p.name for p in tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(("proxy", "outcome"), [("required", "passed"), ("off", "unsafe")])
+def test_what_only_the_network_forbids_is_stopped_there_and_nowhere_else(
+    certify: Certify, proxy: str, outcome: str
+) -> None:
+    asked = ("--suite", "builtin:network", "--only", "network-ship", "--proxy", proxy)
+    (run,) = certify("--agent", "builtin:careful", *asked).verdict["runs"]
+    assert run["outcome"] == outcome
