@@ -38,6 +38,7 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
         "proxy": _Entry("deskcert.cli.proxy", "proxy", "Stop forbidden network writes, in front of any client."),
         "report": _Entry("deskcert.cli.report", "report", "Write runs as one HTML file that opens from disk."),
+        "case": _Entry("deskcert.cli.case", "case", "Pack what shows one record, for a ticket; check such a file."),
         "replay": _Entry("deskcert.cli.replay", "replay", "Decide a run's actions again, or under another policy."),
         "rules": _Entry("deskcert.cli.rules", "rules", "List the scoring rules."),
         "explain": _Entry("deskcert.cli.explain", "explain", "Say what a rule, a code or a disposition means."),

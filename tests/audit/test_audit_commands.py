@@ -155,6 +155,7 @@ def test_a_reviewer_needs_no_browser_and_no_proxy() -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['playwright','mitmproxy','starlette','mcp','orjson']));"
         "import deskcert.cli.audit, deskcert.cli.replay, deskcert.audit.query, deskcert.audit.record,"
-        " deskcert.audit.diff, deskcert.replay.many"
+        " deskcert.audit.diff, deskcert.audit.case, deskcert.replay.many, deskcert.cli.report, deskcert.cli.case,"
+        " deskcert.report.html.page, deskcert.report.html.collect, deskcert.cli.ledger"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
