@@ -131,7 +131,9 @@ class Shapes:
     def _compile(self) -> None:
         self._credit -= _COMPILE
         self._stale = False
-        forms = "|".join(form for form, twice in self._shapes.items() if twice)
+        known = [form for form, twice in self._shapes.items() if twice]
+        # Forms of results first: the same form of another kind takes nothing away, the other way round it would.
+        forms = "|".join(sorted(known, key=lambda form: f"({_INT})" not in form))
         self._pattern = re.compile(rf"{_HEAD}(?:{forms})\n".encode("ascii"), re.MULTILINE)
 
 

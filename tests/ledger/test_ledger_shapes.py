@@ -132,6 +132,17 @@ def test_other_spellings_are_left_to_the_full_check(old: bytes, new: bytes) -> N
     assert shapes.take([line.replace(old, new, 1)], 5) is None
 
 
+def test_a_result_is_taken_when_another_kind_has_the_same_form() -> None:
+    head = {"v": 1, "seq": 5, "t": "2026-11-30T20:00:00.000100Z", "m": 5, "w": "guard"}
+    shapes = Shapes(CLOSELY)
+    for kind in ("claim", "claim", "action.result", "action.result"):
+        line = encode({**head, "kind": kind, "of": 3, "delivery": "unknown"})
+        shapes.learn(line, check_record(line, 5))
+    taken = shapes.take([line], 5)
+    assert taken is not None
+    assert (taken.closed, taken.watched[0][1]["delivery"]) == ([3], "unknown")
+
+
 def test_two_lines_are_never_taken_for_one_and_one_for_two() -> None:
     shapes = taught()
     first, second = lines_of(2, random.Random(3), first=8)
