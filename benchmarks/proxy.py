@@ -44,12 +44,16 @@ POLICY = {
 }
 _PLAIN = """
 import asyncio, sys
-from pathlib import Path
-from deskcert_proxy.serve import serve
-class Nothing: pass
-def ready(l): print(l.port, flush=True)
+from mitmproxy.options import Options
+from mitmproxy.tools.dump import DumpMaster
+class Tell:
+    def running(self): print(master.addons.get("proxyserver").listen_addrs()[0][1], flush=True)
 async def main():
-    await serve(Nothing(), listen=("127.0.0.1", 0), confdir=Path(sys.argv[1]), ready=ready, stop=asyncio.Event())
+    global master
+    options = Options(listen_host="127.0.0.1", listen_port=0, confdir=sys.argv[1])
+    master = DumpMaster(options, with_termlog=False, with_dumper=False)  # as `mitmdump -q`
+    master.addons.add(Tell())
+    await master.run()
 asyncio.run(main())
 """
 

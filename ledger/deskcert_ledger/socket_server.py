@@ -120,10 +120,13 @@ class _Answers:
         self.room = threading.BoundedSemaphore(IN_FLIGHT)
 
     def give(self, number: int, done: Future[Receipt]) -> None:
-        """Called by the sequencer's thread, which must never wait for a reader."""
+        """Called by the sequencer's thread, which must never wait for a reader. Number 0 hears of failures only."""
         error = done.exception()
         if error is not None:
             self.refuse(number, str(error) if isinstance(error, LedgerUnavailable) else type(error).__name__)
+            return
+        if number == 0:
+            self.room.release()
             return
         receipt = done.result()
         self._send({"id": number, "seq": receipt.seq, "commit_us": receipt.commit_us})

@@ -57,13 +57,13 @@ class SecondLine:
     # -- the life of the proxy
 
     def load(self, loader: Any) -> None:
-        loader.master.options.update(**FORCED)
+        loader.master.options.update(**_forced(loader.master.options))
 
     def configure(self, _updated: set[str]) -> None:
         from mitmproxy import ctx, exceptions
 
         wrong = refused_options(ctx.options)
-        if wrong or any(getattr(ctx.options, name) != value for name, value in FORCED.items()):
+        if wrong or any(getattr(ctx.options, name) != value for name, value in _forced(ctx.options).items()):
             raise exceptions.OptionsError(  # type: ignore[no-untyped-call]
                 "; ".join(wrong) or "an option that deskcert sets was changed"
             )
@@ -265,6 +265,11 @@ class SecondLine:
         close_raw(flow)
         told = {"method": name, "url_class": "raw", "how": "none", "class": "unknown"}
         await self._scribe.blocked(told | {"rule": _RAW.rule, "why": _RAW.why})
+
+
+def _forced(options: Any) -> dict[str, Any]:
+    """Options that exist; only the one for the onboarding pages may be missing, with its addon."""
+    return {name: value for name, value in FORCED.items() if name != "onboarding" or name in options}
 
 
 def _flows_on(headers: Any) -> bool:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Final, Protocol
 
 from deskcert_ledger import Ack, Receipt, Secret
+from deskcert_proxy.link import LedgerLink
 from deskcert_schema.errors import LedgerUnavailable
 
 __all__ = ["KINDS", "Scribe", "Sink"]
@@ -44,7 +45,7 @@ class Scribe:
         """Its number when this returns durably; None for a read. Raises `LedgerUnavailable`, `TimeoutError`."""
         self._counts["allowed"] += 1
         if not durable:
-            self._submit("net.allowed", payload, Ack.ORDERED)
+            self._note("net.allowed", payload)
             return None
         return await self._durably("net.allowed", payload)
 
@@ -61,7 +62,7 @@ class Scribe:
 
     def answered(self, seq: int | None, status: int) -> None:
         if seq is not None:
-            self._submit("net.answer", {"of": seq, "status": status}, Ack.ORDERED)
+            self._note("net.answer", {"of": seq, "status": status})
 
     def fault(self, hook: str, error: BaseException) -> None:
         self._counts["faults"] += 1
@@ -98,6 +99,13 @@ class Scribe:
             asyncio.shield(asyncio.wrap_future(future) if isinstance(future, Future) else future), _WAIT_S
         )
         return receipt.seq
+
+    def _note(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """In order, and nobody waits for it. Raises `LedgerUnavailable` as `_submit`."""
+        if isinstance(self._sink, LedgerLink) and self._sink.poisoned is None:
+            self._sink.note(kind, payload)
+        else:
+            self._submit(kind, payload, Ack.ORDERED)
 
     def _submit(self, kind: str, payload: Mapping[str, Any], ack: Ack) -> Pending:
         """Raises `LedgerUnavailable` when it is known already that nothing is written."""

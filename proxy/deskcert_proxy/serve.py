@@ -49,7 +49,8 @@ async def serve(
 ) -> None:
     """Runs until `stop`. Raises `HarnessError` when the port cannot be had, `UsageError` for a wrong `upstream`."""
     from mitmproxy import options
-    from mitmproxy.tools.dump import DumpMaster
+    from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig, upstream_auth
+    from mitmproxy.master import Master
 
     host, port = listen
     spki = make_authority(confdir)
@@ -59,9 +60,18 @@ async def serve(
             opts.update(mode=[f"upstream:{upstream}"])  # type: ignore[no-untyped-call]
         except Exception as error:
             raise UsageError(f"{upstream!r} is no proxy to pass requests on to: {error}") from error
-    master = DumpMaster(opts, with_termlog=False, with_dumper=False)
-    # It would end the process at the first message of an error; we say ourselves what is wrong.
-    master.addons.remove(master.addons.get("errorcheck"))  # type: ignore[no-untyped-call]
+    master = Master(opts)
+    # mitmdump has some thirty more: they do nothing here, and each is asked about every event of every connection.
+    # And `errorcheck` would end the process at the first message of an error; we say ourselves what is wrong.
+    master.addons.add(  # type: ignore[no-untyped-call]
+        core.Core(),
+        block.Block(),
+        disable_h2c.DisableH2C(),
+        proxyserver.Proxyserver(),  # type: ignore[no-untyped-call]
+        next_layer.NextLayer(),
+        tlsconfig.TlsConfig(),
+        upstream_auth.UpstreamAuth(),
+    )
     master.addons.add(addon)  # type: ignore[no-untyped-call]
     running = asyncio.create_task(master.run())
     try:
