@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from deskcert_ledger import ProjectKey, RunLedger, SystemClock, read_records
+from deskcert_proxy.supervisor import ProxyRun
 
 POLICY: dict[str, Any] = {
     "version": 1,
@@ -228,3 +229,21 @@ def net_records(folder: Path, *kinds: str) -> list[dict[str, Any]]:
     return [
         {"kind": r.kind, "seq": r.seq, "w": r.w, **r.data} for r in read_records(folder / "run") if r.kind in wanted
     ]
+
+
+@dataclass
+class Line:
+    folder: Path
+    ledger: RunLedger
+    origin: Origin
+    proxy: ProxyRun
+
+    def send(self, method: str, path: str, body: bytes = b"", *headers: tuple[str, str]) -> Reply:
+        url = path if path.startswith("http") else self.origin.url + path
+        return self.raw(request_bytes(method, url, body, list(headers)))
+
+    def raw(self, data: bytes) -> Reply:
+        return send_raw(self.proxy.port, data)
+
+    def records(self, *kinds: str) -> list[dict]:
+        return net_records(self.folder, *kinds)

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from conftest import Line
-from proxy_rig import Origin
+from proxy_rig import Line, Origin
 
 from deskcert.adapters.web.browser import ARGS
 from deskcert.adapters.web.find_browser import find_browser

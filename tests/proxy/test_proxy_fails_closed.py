@@ -67,6 +67,59 @@ async def test_exception_after_the_answer_is_recorded_as_a_fault(tmp_path: Path)
     assert net_records(tmp_path, "component.lost")
 
 
+@pytest.mark.parametrize("hook", ["responseheaders", "response", "error"])
+async def test_exception_on_the_way_back_is_recorded_and_lets_nothing_forbidden_through(
+    tmp_path: Path, hook: str
+) -> None:
+    ledger, origin = make_ledger(tmp_path), Origin()
+    broken = f"deskcert_proxy.addon:SecondLine.{hook}"
+    environment = {**os.environ, "PYTHONPATH": str(BREAKS), "DESKCERT_TEST_BREAK": broken}
+    async with await ProxyRun.start(ledger, POLICY, folder=tmp_path / "proxy", environment=environment) as proxy:
+        assert await post(proxy, origin.url + "/api/x") == 200
+        assert await post(proxy, origin.url + "/api/payouts/1") == 403
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+            client.sendall(b"POST http://127.0.0.1/api/x HTTP/1.1\r\nContent-Length: many\r\n\r\n")
+            await asyncio.to_thread(read_reply, client)
+    assert origin.writes() == ["POST /api/x"]
+    origin.close()
+    ledger.seal()
+    assert [r["url_class"].rpartition("/")[2] for r in net_records(tmp_path, "net.allowed")] == ["x"]
+    faults = net_records(tmp_path, "component.lost")
+    assert hook == "error" or hook in faults[0]["detail"]
+
+
+@pytest.mark.parametrize("hook", ["http_connect", "websocket_start", "websocket_message"])
+async def test_exception_in_a_tunnels_hook_keeps_it_shut(tmp_path: Path, hook: str) -> None:
+    ledger, origin = make_ledger(tmp_path), Origin()
+    broken = f"deskcert_proxy.addon:SecondLine.{hook}"
+    environment = {**os.environ, "PYTHONPATH": str(BREAKS), "DESKCERT_TEST_BREAK": broken}
+    async with await ProxyRun.start(ledger, POLICY, folder=tmp_path / "proxy", environment=environment) as proxy:
+        if hook == "http_connect":
+            request = f"CONNECT 127.0.0.1:{origin.port} HTTP/1.1\r\nHost: 127.0.0.1:{origin.port}\r\n\r\n"
+            assert (await asyncio.to_thread(send_raw, proxy.port, request.encode())).status == 403
+        else:
+            await asyncio.to_thread(_one_message, proxy.port, origin)
+    assert origin.messages == []
+    origin.close()
+    ledger.seal()
+    assert any(hook in fault["detail"] for fault in net_records(tmp_path, "component.lost"))
+
+
+def _one_message(port: int, origin: Origin) -> None:
+    """An upgrade, and one masked text message; then until the other side has had its say."""
+    key = base64.b64encode(os.urandom(16)).decode()
+    head = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Key", key)]
+    head.append(("Sec-WebSocket-Version", "13"))
+    text = b'{"op":"read"}'
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        client.sendall(request_bytes("GET", origin.url + "/ws", b"", head))
+        assert read_reply(client).status == 101
+        client.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text)
+        client.sendall(bytes([0x88, 0x80, 0, 0, 0, 0]))
+        while client.recv(4096):
+            pass
+
+
 @pytest.mark.parametrize("hook", ["requestheaders", "request"])
 async def test_hook_that_always_fails_keeps_the_run_from_starting(tmp_path: Path, hook: str) -> None:
     broken = f"deskcert_proxy.addon:SecondLine.{hook}"

@@ -10,8 +10,7 @@ from typing import Any
 
 import brotli
 import pytest
-from conftest import Line
-from proxy_rig import Origin, read_reply, request_bytes, send_raw
+from proxy_rig import Line, Origin, read_reply, request_bytes, send_raw
 from test_proxy_corpora import DISGUISED, ORDINARY, as_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
