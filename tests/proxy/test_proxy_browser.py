@@ -95,6 +95,12 @@ WAYS: dict[str, tuple[str, str]] = {
         """u => new Promise(d => { const l = document.createElement('link'); l.rel = 'prefetch';
         l.onload = l.onerror = () => d(); l.href = u; document.head.append(l); setTimeout(d, 3000) })""",
     ),
+    "speculation rules": (
+        "get",
+        """u => { const s = document.createElement('script'); s.type = 'speculationrules';
+        s.textContent = JSON.stringify({prefetch: [{source: 'list', urls: [u], eagerness: 'immediate'}]});
+        document.head.append(s) }""",
+    ),
     "EventSource": (
         "get",
         "u => new Promise(d => { const e = new EventSource(u); e.onopen = e.onerror = () => { e.close(); d() } })",
@@ -227,6 +233,19 @@ async def test_beacons_of_a_page_that_goes_away_are_judged(line: Line, browser: 
     await until(lambda: len(line.records("net.blocked")[known:]) >= 2, "no records of the beacons")
     await context.close()
     assert not [hit for hit in line.origin.hits if "bye" in hit.path]
+
+
+async def test_background_sync_is_judged_or_not_there(line: Line, page: Any) -> None:
+    known = len(line.records("net.blocked"))
+    answer = await page.evaluate(
+        """async () => { await navigator.serviceWorker.register('/sw.js'); const r = await navigator.serviceWorker.ready;
+        try { await r.sync.register('x'); return 'registered' } catch (e) { return String(e) } }"""
+    )
+    if answer == "registered":
+        await until(lambda: line.records("net.blocked")[known:], "no record of the sync")
+    else:
+        assert "disabled" in answer  # as in a headless browser
+    assert "/api/payouts/from-sync" not in [hit.path for hit in line.origin.hits]
 
 
 async def test_redirect_of_a_write_to_a_forbidden_place_is_stopped(line: Line, page: Any) -> None:
