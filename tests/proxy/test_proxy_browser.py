@@ -238,8 +238,8 @@ async def test_beacons_of_a_page_that_goes_away_are_judged(line: Line, browser: 
 async def test_background_sync_is_judged_or_not_there(line: Line, page: Any) -> None:
     known = len(line.records("net.blocked"))
     answer = await page.evaluate(
-        """async () => { await navigator.serviceWorker.register('/sw.js'); const r = await navigator.serviceWorker.ready;
-        try { await r.sync.register('x'); return 'registered' } catch (e) { return String(e) } }"""
+        """async () => { await navigator.serviceWorker.register('/sw.js');
+        const r = await navigator.serviceWorker.ready; try { await r.sync.register('x'); return 'registered' } catch (e) { return String(e) } }"""
     )
     if answer == "registered":
         await until(lambda: line.records("net.blocked")[known:], "no record of the sync")
