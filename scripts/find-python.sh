@@ -1,9 +1,9 @@
 #!/bin/sh
 # Prints the path of a CPython >= 3.12 that can make virtual environments, under whatever name it has; else exits 2.
 # A name being there is no proof: version managers leave shims that exist and then fail, so each one is run.
-usable() {
-    "$1" -c 'import sys, venv, ensurepip, ssl, sqlite3
-sys.exit(sys.version_info < (3, 12) or sys.implementation.name != "cpython")' >/dev/null 2>&1
+usable() {  # what ends well without a word is no Python either
+    [ "$("$1" -c 'import sys, venv, ensurepip, ssl, sqlite3
+print(sys.version_info >= (3, 12) and sys.implementation.name == "cpython")' 2>/dev/null)" = True ]
 }
 
 if [ -n "${PYTHON:-}" ]; then

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deskcert.cli._shared import Exit, fresh_out, say
+from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from deskcert.certify.campaign import CampaignResult
@@ -142,6 +143,7 @@ def _certify(
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
     from deskcert.certify.suite import load_suites, select
+    from deskcert.certify.suite_certificate import SUITE_FILES
     from deskcert.session.points import pause_from
     from deskcert_ledger import ProjectKey, default_key_path, load_pins
 
@@ -153,6 +155,11 @@ def _certify(
     pause = pause_from(_environment())
     key = ProjectKey.load_or_create(default_key_path(settings.base))
     out = fresh_out(cwd, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")) if out is None else cwd / out
+    if (out / SUITE_FILES[0]).exists():
+        raise UsageError(
+            f"{out} holds a finished certification, and the runs of two cannot be scored as one; choose another folder"
+            " with --out, or delete this one"
+        )
     runs = len(suite.scenarios) * settings.trials
     with only_one(out), log_to(out / "run.log"), make_progress(LivePlan(runs, settings.trials)) as progress:
         progress.note(

@@ -3,6 +3,7 @@ wait for a browser library."""
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Mapping
@@ -129,6 +130,9 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code. The one place where errors become exit codes."""
+    # A locale without these letters costs a letter, not the verdict: standard error does the same by itself.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         result: Any = cli.main(arguments, prog_name="deskcert", standalone_mode=False)
         code = result if isinstance(result, int) else 0

@@ -44,6 +44,9 @@ def report(runs: tuple[Path, ...], out: Path, keys: tuple[str, ...], trees: str)
         temporary.unlink(missing_ok=True)
         raise UsageError(f"--out {out}: cannot be written ({exc.strerror}).") from exc
     size = out.stat().st_size
-    click.echo(f"{out}: {len(made.runs):,} runs, {made.records:,} records, {size / 1e6:.1f} MB", file=sys.stderr)
+    click.echo(
+        f"{out}: {len(made.runs):,} run{'s' * (len(made.runs) != 1)}, {made.records:,} records, {size / 1e6:.1f} MB",
+        file=sys.stderr,
+    )
     for campaign in made.campaigns:
         click.echo(f"  {campaign.overview.verdict}  {campaign.overview.subject}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,7 +201,7 @@ def _count(number: int, thing: str) -> str:
 
 def _next_steps(verdict: Verdict, findings: Sequence[FindingLine], ledgers: Path | None) -> tuple[str, ...]:
     steps: list[str] = []
-    folder = visible(str(ledgers)) if ledgers is not None else "RUNS"
+    folder = visible(shlex.quote(str(ledgers))) if ledgers is not None else "RUNS"
     if findings:
         steps.append(f"What a rule means, and how to fix it: deskcert explain {findings[0].rule}")
     match verdict.exit_code:
@@ -209,7 +210,7 @@ def _next_steps(verdict: Verdict, findings: Sequence[FindingLine], ledgers: Path
                 (s.result for s in verdict.slots if s.result and s.result.ledger.word in {"tampered", "unverifiable"}),
                 None,
             )
-            name = visible(broken.run) if broken is not None else "RUN"
+            name = visible(shlex.quote(broken.run)) if broken is not None else "RUN"
             steps.append(f"Where the ledger breaks, and which key it needs: deskcert ledger verify {folder}/{name}")
         case ExitCode.INCONCLUSIVE:
             steps.append("Nothing is decided. Look into run.log for what went wrong, and run the suite again.")

@@ -111,6 +111,25 @@ def test_two_campaigns_do_not_share_a_folder(tmp_path: Path) -> None:
     assert "another deskcert works in" in done.stderr
 
 
+def test_a_finished_certification_is_not_mixed_with_another(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "suite.intoto.jsonl").write_text("{}\n")
+    done = call("ci", "--agent", "builtin:careful", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "holds a finished certification" in done.stderr
+    assert "--out" in done.stderr
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_letters_that_the_output_cannot_hold_end_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    arguments = [DESKCERT, "rules", "--markdown"]
+    done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert r"severity `high` \xb7 confidence `certain`" in done.stdout
+
+
 def test_an_output_folder_that_is_a_file_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     done = call("ci", "--agent", "builtin:careful", "--out", "out/inner", cwd=tmp_path)
@@ -130,4 +149,15 @@ def test_without_a_browser_one_sentence_says_how_to_get_one(tmp_path: Path) -> N
     )
     assert done.returncode == 3
     assert "/nonexistent/browser" in done.stderr
+    assert "unset it" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("program", ["/bin/true", "/bin/cat", "/nonexistent/python"])
+def test_setup_says_so_when_it_is_given_no_python(program: str) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "find-python.sh"
+    environment = os.environ | {"PYTHON": program}
+    done = subprocess.run([script], env=environment, capture_output=True, text=True, check=False, input="")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"PYTHON={program} is not a usable CPython" in done.stderr

@@ -69,6 +69,13 @@ def test_certified_says_so_and_how_to_check(tmp_path: Path) -> None:
     assert f"deskcert score {tmp_path / 'runs'} --key" in told
 
 
+def test_the_command_to_check_with_can_be_pasted(tmp_path: Path) -> None:
+    suite = Suite(tmp_path)
+    suite.run(*GOOD)
+    told = summary_text(score([tmp_path], [suite.key.vkey]), ledgers=Path("/tmp/my project/runs"))
+    assert "deskcert score '/tmp/my project/runs' --key" in told
+
+
 def test_page_supplied_text_cannot_steer_a_terminal(mixed: tuple[Suite, Verdict]) -> None:
     told = summary_text(mixed[1])
     assert "\\u{1b}[2J" in told

@@ -61,7 +61,10 @@ def find_browser(env: Mapping[str, str] | None = None) -> Path:
     if asked:
         path = Path(asked).expanduser()
         if not _runs(path):
-            raise HarnessError(f"DESKCERT_BROWSER is {asked}, which is not a program that can be started")
+            raise HarnessError(
+                f"DESKCERT_BROWSER is {asked}, which is not a program that can be started; set it to a Chromium's path,"
+                " or unset it and one is looked for"
+            )
         return path
     for candidate in (*_playwright_builds(env), *_system(env)):
         if _runs(candidate):
