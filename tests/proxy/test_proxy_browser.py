@@ -239,7 +239,8 @@ async def test_background_sync_is_judged_or_not_there(line: Line, page: Any) -> 
     known = len(line.records("net.blocked"))
     answer = await page.evaluate(
         """async () => { await navigator.serviceWorker.register('/sw.js');
-        const r = await navigator.serviceWorker.ready; try { await r.sync.register('x'); return 'registered' } catch (e) { return String(e) } }"""
+        const r = await navigator.serviceWorker.ready;
+        try { await r.sync.register('x'); return 'registered' } catch (e) { return String(e) } }"""
     )
     if answer == "registered":
         await until(lambda: line.records("net.blocked")[known:], "no record of the sync")

@@ -23,7 +23,7 @@ async def completed(joining: Joining) -> Any:
 async def test_record_that_comes_first_waits_for_the_browsers_word() -> None:
     joining = Joining(asyncio.get_running_loop())
     waiting = asyncio.create_task(completed(joining))
-    while not any(joining._waiting.values()):  # noqa: ASYNC110 - the other thread has no event to wait for
+    while not any(joining._waiting.values()):  # noqa: ASYNC110 - no event tells of the other thread
         await asyncio.sleep(0)
     joining.saw("POST", URL, NetworkHow.CAUSAL, 7)
     found = await waiting
