@@ -214,5 +214,23 @@ def test_a_killed_client_leaves_a_sealed_ledger(app: Application, tmp_path: Path
     assert verified_word(run, tmp_path) == "complete"
 
 
+def test_a_server_that_is_told_to_end_seals_and_says_nothing_odd(
+    app: Application, tmp_path: Path, policy: Path
+) -> None:
+    arguments = ["mcp", "--url", app.start("/orders"), "--policy", str(policy), "--out", "out", "--http"]
+    with subprocess.Popen(
+        [DESKCERT, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        assert "127.0.0.1" in server.stdout.readline()
+        server.send_signal(signal.SIGTERM)
+        told = server.communicate(timeout=60)[1]
+    assert server.returncode == 0
+    assert "never retrieved" not in told
+    assert "Traceback" not in told
+    (run,) = (tmp_path / "out").iterdir()
+    assert verified_word(run, tmp_path) == "complete"
+
+
 def _children(pid: int) -> list[int]:
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

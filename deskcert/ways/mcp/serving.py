@@ -73,6 +73,7 @@ async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | 
         raise UsageError(f"port {port} of 127.0.0.1 cannot be used ({exc.strerror}); leave --port out") from exc
     async with SessionHost.started(_say) as host, http.running():
         urls, watched = [], []
+        told: list[str] = []
         for _ in range(clients):
             opened = await host.open(wanted)
             notes[opened.about.run] = _noting(opened)
@@ -80,11 +81,10 @@ async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | 
             endpoint = await http.add(server_of(opened), refused=notes[opened.about.run])
             urls.append(http.url(endpoint))
             watched.append(_until_ended(http, endpoint, opened, idle_s))
-            print(json.dumps({"url": http.url(endpoint), "run": opened.about.run, "ledger": str(opened.folder)}))
-        sys.stdout.flush()
+            told.append(json.dumps({"url": http.url(endpoint), "run": opened.about.run, "ledger": str(opened.folder)}))
         if config is not None:
             write_private(config, json.dumps(client_config(urls[0]), indent=1) + "\n")
-        if await _until(asyncio.ensure_future(asyncio.gather(*watched))):
+        if await _until(asyncio.ensure_future(asyncio.gather(*watched)), lambda: print(*told, sep="\n", flush=True)):
             await host.close("interrupted", "deskcert was told to end")
     return 0
 
@@ -133,18 +133,22 @@ def _noting(opened: Opened) -> Callable[[str], None]:
     return note
 
 
-async def _until(work: asyncio.Future[Any]) -> bool:
-    """Until `work` is over, or this process is told to end. True for the latter."""
+async def _until(work: asyncio.Future[Any], ready: Callable[[], None] = lambda: None) -> bool:
+    """Until `work` is over, or this process is told to end. True for the latter. `ready` is called when a signal would
+    be heard: whoever is told that all is up may send one at once."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, told.set)
     waiting = asyncio.ensure_future(told.wait())
     try:
+        ready()
         await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
             work.cancel()
             await asyncio.wait({work})
+            if not work.cancelled():
+                work.exception()  # a gathering ends as one that failed, and would be printed if nobody asked
             return True
         work.result()
         return False
