@@ -220,7 +220,7 @@ def _check_patterns(suite: Suite) -> None:
 
 
 def select(suite: Suite, only: str | None, tags: Sequence[str] = ()) -> Suite:
-    """Keep the scenarios that have one of the tags and whose id matches the glob. Raises `UsageError` when none does."""
+    """Keep scenarios with one of the tags and an id that the glob matches. Raises `UsageError` when none is left."""
     if tags:
         tagged = tuple(s for s in suite.scenarios if set(tags) & set(s.tags))
         if not tagged:

@@ -43,7 +43,7 @@ def needed(there: bool, what: str) -> None:
 
 def test_in_ci_a_missing_verifier_is_a_failure_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
-    with pytest.raises(pytest.fail.Exception, match="minisign is missing; .ci/run installs it"):
+    with pytest.raises(pytest.fail.Exception, match=r"minisign is missing; \.ci/run installs it"):
         needed(False, "minisign")
 
 
