@@ -24,7 +24,7 @@ FORBIDDEN_AGAIN = (
     denied(target={"role": "button", "name": EVIL}),
     denied(command="press", target={"role": "button", "name": EVIL}),
     claim("failed"),
-    oracle(),
+    oracle(holds=False),
     end(),
 )
 SCENARIOS = ("orders-approve", "orders-note", "payouts-send")
