@@ -17,6 +17,7 @@ from ways_world import Simulated, ref_of, simulated
 from deskcert.session.jsonlines import MAX_LINE
 from deskcert.ways.guarding import MAX_WAITING, Gate
 from deskcert.ways.mcp import http as http_module
+from deskcert.ways.mcp import patience
 from deskcert.ways.mcp.http import McpHttp
 from deskcert.ways.mcp.lines import MAX_BAD, serve_lines
 
@@ -137,6 +138,26 @@ async def test_a_sender_who_never_comes_to_an_end(door: Door, monkeypatch: pytes
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{door.http.port}\r\nContent-Type: application/json"
     answer = await door.raw(f"{head}\r\nContent-Length: 500", b'{"jsonrpc"')
     assert answer.startswith(b"HTTP/1.1 408")
+    await door.still_works()
+
+
+@pytest.mark.parametrize("head", ["", "POST / HTT"])
+async def test_a_head_that_never_comes_to_an_end(door: Door, head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "HEAD_S", 0.2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.http.port)
+    writer.write(head.encode())
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert int(answer.split(b"Content-Length: ")[1].split(b"\r")[0]) == len(answer.split(b"\r\n\r\n")[1])
+    await door.still_works()
+
+
+async def test_a_kept_connection_is_not_cut_while_it_is_used(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "HEAD_S", 0.5)
+    async with Client(door.url) as client:
+        for _ in range(30):
+            assert (await client.call_tool("status", {})).structured_content["ok"] is True
     await door.still_works()
 
 

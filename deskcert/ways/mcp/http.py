@@ -72,6 +72,8 @@ class McpHttp:
     async def running(self) -> AsyncIterator[McpHttp]:
         import uvicorn
 
+        from deskcert.ways.mcp.patience import Patient
+
         class Quiet(uvicorn.Server):
             @contextlib.contextmanager
             def capture_signals(self) -> Any:
@@ -79,6 +81,7 @@ class McpHttp:
 
         config = uvicorn.Config(
             self,
+            http=Patient,
             log_config=None,
             access_log=False,
             lifespan="off",
