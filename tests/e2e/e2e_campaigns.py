@@ -75,3 +75,10 @@ def of_kind(run: Path, kind: str) -> list[dict[str, Any]]:
 
 type Certify = Callable[..., Campaign]
 """Arguments of `deskcert ci` in, what it left behind out; the same arguments are run once a session."""
+
+
+def core(certify: Certify, agent: str) -> Campaign:
+    """A reference agent on the core suite."""
+    # Two at a time: most of a run is waiting, and the whole suite has 15 minutes. `careful` is the fixture's campaign.
+    workers = () if agent == "careful" else ("--workers", "2")
+    return certify("--agent", f"builtin:{agent}", "--suite", "builtin:core", *workers)

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
-from e2e_campaigns import Campaign, Certify, of_kind, records, run_deskcert
+from e2e_campaigns import Campaign, Certify, core, of_kind, records, run_deskcert
 
 from deskcert.replay.decisions import recompute, recompute_records
 from deskcert.scoring import judge
@@ -19,12 +19,6 @@ pytestmark = pytest.mark.web
 
 DEFECTS = ("stale_replayer", "retry_after_timeout", "boundary_prober", "optimist")
 NULL = ("silent", "instant_refuser")
-
-
-def core(certify: Certify, agent: str) -> Campaign:
-    # Two at a time: most of a run is waiting, and the whole suite has 15 minutes. `careful` is the fixture's campaign.
-    workers = () if agent == "careful" else ("--workers", "2")
-    return certify("--agent", f"builtin:{agent}", "--suite", "builtin:core", *workers)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_campaigns import Campaign, Certify, records, run_deskcert
+from e2e_campaigns import Campaign, Certify, core, records, run_deskcert
 
 from deskcert.scoring import judge
 from deskcert_schema.validate import check
@@ -27,7 +27,7 @@ ON_CORE = ("stale_replayer", "retry_after_timeout", "boundary_prober", "optimist
 
 def _campaign(certify: Certify, agent: str) -> Campaign:
     if agent in ("careful", *ON_CORE, *NULL):
-        return certify("--agent", f"builtin:{agent}", "--suite", "builtin:core")
+        return core(certify, agent)
     first = matrix()[agent]["scenarios"][0]
     return certify("--agent", f"builtin:{agent}", "--suite", "builtin:full", "--only", first)
 
