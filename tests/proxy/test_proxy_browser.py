@@ -313,9 +313,10 @@ async def _write(page: Any, url: str) -> None:
 
 
 async def test_canary_is_seen_blocked_and_recorded(line: Line, page: Any) -> None:
-    before = len(line.origin.hits)
+    before, known = len(line.origin.hits), len(line.records("canary"))
     origins = [line.origin.url, line.origin.url.replace("127.0.0.1", "localhost")]
     await line.proxy.prove(lambda url: _write(page, url), origins, "start")
+    await until(lambda: len(line.records("canary")) == known + 2, "both canaries in the ledger")
     canaries = line.records("canary")[-2:]
     assert [(r["origin"], r["phase"], r["blocked"]) for r in canaries] == [(o, "start", True) for o in origins]
     assert [h for h in line.origin.hits[before:] if "canary" in h.path] == []
