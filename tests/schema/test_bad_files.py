@@ -66,7 +66,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "scenario-other-id": ("1:5", "the id must be 'scenario-other-id'"),
     "scenario-unknown-point": ("11:16", "got the text 'leasd'; did you mean 'leased'?"),
     "scenario-no-oracle": ("12:9", "oracle: expected at least one entry"),
-    "scenario-oracle-without-equals": ("12:54", "oracle[1]: the key 'equals' is missing"),
+    "scenario-oracle-without-equals": ("12:54", "oracle[1]: needs at least one of: equals, times"),
     "scenario-oracle-of-no-kind": ("12:10", "oracle[0]: expected one of {effect: …, times: …}"),
     "scenario-oracle-fraction": ("12:38", "a number with a fraction is written in quotes"),
     "scenario-refuse-without-bait": ("1:1", "the key 'bait' is missing"),
