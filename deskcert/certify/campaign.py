@@ -28,6 +28,7 @@ import structlog
 from deskcert.certify.config import Settings
 from deskcert.certify.fixture import Application
 from deskcert.certify.guarded import WarmBrowser, opener
+from deskcert.certify.https import Trust
 from deskcert.certify.preflight import preflight
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
@@ -98,6 +99,7 @@ class _Campaign:
         self._at_point = nothing if pause is None else Pause(pause)
         self._token = secrets.token_hex(8)
         self._certification = secrets.token_hex(16)
+        self._trust = Trust(len(plan), proxied=settings.proxy != "off", https=suite.https)
         self._todo = list(enumerate(plan, start=1))
         self.reports: list[RunReport] = []
         self.interrupted = False
@@ -108,7 +110,8 @@ class _Campaign:
         outer = os.environ.get(TOKEN_VARIABLE)
         os.environ[TOKEN_VARIABLE] = self._token
         try:
-            async with WarmBrowser.started(self._progress.note, browser_arguments(self._settings)) as browser:
+            arguments = browser_arguments(self._settings, self._trust.hashes)
+            async with WarmBrowser.started(self._progress.note, arguments) as browser:
                 workers = [asyncio.create_task(self._work(browser)) for _ in range(self._workers())]
                 with self._ended_by_signal(workers):
                     results = await asyncio.gather(*workers, return_exceptions=True)
@@ -172,11 +175,21 @@ class _Campaign:
         run = f"{planned.scenario.id}-t{planned.trial}-{_random_word(6)}"
         folder = self._out / "app" / run
         folder.mkdir(parents=True)
-        application = asyncio.create_task(Application.start(folder, token=self._token))
+        certificate = self._trust.certificate(number)
+        tls = None if certificate is None else certificate.write(folder)
+        application = asyncio.create_task(Application.start(folder, token=self._token, tls=tls))
         line = None
         if self._settings.proxy != "off":
             policy, _ = policy_for(self._suite, planned.scenario)
-            line = asyncio.create_task(SecondLine.start(policy, self._out / "proxy" / run, token=self._token))
+            line = asyncio.create_task(
+                SecondLine.start(
+                    policy,
+                    self._out / "proxy" / run,
+                    token=self._token,
+                    authority=self._trust.authority(number),
+                    trust=None if tls is None else tls[0],
+                )
+            )
         return _Ahead(number, planned, run, application, line)
 
     async def _one(self, now: _Ahead, browser: WarmBrowser) -> RunReport:

@@ -57,9 +57,12 @@ class Application:
         return self._process.returncode is None
 
     @classmethod
-    async def start(cls, folder: Path, *, token: str) -> Application:
-        """`folder` exists. Raises `HarnessError` when it does not say that it is ready within 20 s."""
+    async def start(cls, folder: Path, *, token: str, tls: tuple[Path, Path] | None = None) -> Application:
+        """`folder` exists. `tls`: files of a certificate and its key, for HTTPS. Raises `HarnessError` when it does not
+        say that it is ready within 20 s."""
         arguments = ["--port", "0", "--db", "app.sqlite", "--effects", "effects.jsonl", "--exit-with-stdin"]
+        if tls is not None:
+            arguments += ["--tls-cert", str(tls[0].resolve()), "--tls-key", str(tls[1].resolve())]
         with (folder / "log.txt").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deskcert.certify.config import Settings
+from deskcert.certify.https import trusting
 from deskcert.certify.processes import child_environment
 from deskcert.certify.suite import Suite, policy_for
 from deskcert_schema.errors import ConfigError, HarnessError
@@ -22,6 +23,7 @@ from deskcert_schema.errors import ConfigError, HarnessError
 if TYPE_CHECKING:
     from deskcert.adapters.web.adapter import WebAdapter
     from deskcert_ledger import Ack, Receipt, RunLedger
+    from deskcert_proxy.authority import Authority
     from deskcert_proxy.joining import Joining
     from deskcert_proxy.supervisor import ProxyRun
 
@@ -50,15 +52,15 @@ def settled(settings: Settings, suite: Suite, note: Callable[[str], None]) -> Se
     return settings
 
 
-def browser_arguments(settings: Settings) -> tuple[str, ...]:
-    """What the browser is started with so that nothing goes round the proxy. Raises `HarnessError` where something
-    would."""
+def browser_arguments(settings: Settings, trusted: Sequence[str] = ()) -> tuple[str, ...]:
+    """What the browser is started with so that nothing goes round the proxy. `trusted`: hashes of keys, the only ones
+    beside the system's that it takes for HTTPS. Raises `HarnessError` where something would go round."""
     if settings.proxy == "off":
-        return ()
+        return trusting(trusted)
     from deskcert.adapters.web.browser import ARGS
     from deskcert_proxy.chromium import chromium_arguments, missing_arguments
 
-    arguments = chromium_arguments()
+    arguments = (*chromium_arguments(), *trusting(trusted))
     missing = missing_arguments([*ARGS, *arguments])
     if missing:
         raise HarnessError(f"the browser would have a way round the proxy: {'; '.join(missing)}")
@@ -75,14 +77,29 @@ class SecondLine:
         proxy.on_lost = lambda _: self._gone.set()
 
     @classmethod
-    async def start(cls, policy: Mapping[str, Any], folder: Path, *, token: str) -> SecondLine:
-        """Raises `ConfigError`, `HarnessError`."""
+    async def start(
+        cls,
+        policy: Mapping[str, Any],
+        folder: Path,
+        *,
+        token: str,
+        authority: Authority | None = None,
+        trust: Path | None = None,
+    ) -> SecondLine:
+        """`authority`: the one that the browser trusts; `trust`: a file with the application's certificate. Raises
+        `ConfigError`, `HarnessError`."""
         from deskcert_proxy.joining import Joining
         from deskcert_proxy.supervisor import ProxyRun
 
         later, joining = _Later(), Joining(asyncio.get_running_loop())
         proxy = await ProxyRun.start(
-            later, policy, folder=folder, environment=child_environment(token), complete=joining.complete
+            later,
+            policy,
+            folder=folder,
+            environment=child_environment(token),
+            complete=joining.complete,
+            authority=authority,
+            trust=trust,
         )
         return cls(proxy, joining, later)
 

@@ -28,6 +28,8 @@ class Suite:
     policy: Mapping[str, Any]
     policy_name: str
     """Where the policy came from, for messages."""
+    https: bool = False
+    """The application is served over HTTPS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,10 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
             f"{shown(folders[0])}:1: the suite holds no scenario; expected files like orders-approve.yaml"
         )
     title = "+".join(n if n.startswith(BUILTIN) else Path(n).resolve().name for n in names)
-    digest = digest_of({"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)})
-    suite = Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "")
+    https = any(_suite_file(f).get("https") is True for f in folders)
+    told: dict[str, Any] = {"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)}
+    digest = digest_of(told | ({"https": True} if https else {}))
+    suite = Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "", https)
     _check_patterns(suite)
     return suite
 

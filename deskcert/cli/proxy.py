@@ -26,6 +26,7 @@ __all__ = ["proxy"]
     "--authority", type=click.Path(path_type=Path), help="Folder of the certificate authority; else a fresh one."
 )
 @click.option("--tape", type=click.Path(path_type=Path), help="Keep flows for replay in this folder.")
+@click.option("--trust", metavar="FILE", type=click.Path(path_type=Path), help="Authorities of servers, as PEM.")
 @click.option("--insecure", is_flag=True, help="Do not check the certificates of servers.")
 def proxy(
     *,
@@ -35,6 +36,7 @@ def proxy(
     upstream: str | None,
     authority: Path | None,
     tape: Path | None,
+    trust: Path | None,
     insecure: bool,
 ) -> int:
     """Stop forbidden network writes and record every write, until Ctrl-C."""
@@ -56,7 +58,14 @@ def proxy(
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(
-            alone.addon, listen=address, confdir=confdir, ready=ready, stop=stop, upstream=upstream, insecure=insecure
+            alone.addon,
+            listen=address,
+            confdir=confdir,
+            ready=ready,
+            stop=stop,
+            upstream=upstream,
+            insecure=insecure,
+            trust=trust,
         )
 
     with tempfile.TemporaryDirectory(prefix="deskcert-ca-") as fresh:

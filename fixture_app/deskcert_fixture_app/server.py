@@ -73,9 +73,18 @@ def _listen(port: int) -> socket.socket:
     return listener
 
 
-def _server(app: ASGIApp) -> _Quiet:
+def _server(app: ASGIApp, tls: tuple[Path, Path] | None = None) -> _Quiet:
+    certificate, key = tls or (None, None)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", ws="none", http="h11", loop="asyncio"
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
     return _Quiet(config)
 
@@ -89,19 +98,20 @@ def _end_with_stdin() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def serve(*, port: int, db: Path, effects: Path, exit_with_stdin: bool) -> None:
-    """Raises `OSError` when the port is taken or a file cannot be opened."""
+def serve(*, port: int, db: Path, effects: Path, exit_with_stdin: bool, tls: tuple[Path, Path] | None = None) -> None:
+    """`tls`: files of a certificate and its key. Raises `OSError` when the port is taken or a file cannot be opened."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
     listener, control = _listen(port), _listen(0)
-    office = Office(Store(db), EffectLog(effects), url=f"http://{HOST}:{listener.getsockname()[1]}")
+    scheme = "http" if tls is None else "https"
+    office = Office(Store(db), EffectLog(effects), url=f"{scheme}://{HOST}:{listener.getsockname()[1]}")
     office.restart(Seed(), FaultPlan(), 0)
     token = secrets.token_urlsafe(18)
     if exit_with_stdin:
         _end_with_stdin()
 
     async def main() -> None:
-        servers = [(_server(office_app(office)), listener), (_server(control_app(office, token)), control)]
+        servers = [(_server(office_app(office), tls), listener), (_server(control_app(office, token)), control)]
         tasks = [asyncio.create_task(server.serve(sockets=[sock])) for server, sock in servers]
         for server, _ in servers:
             await server.ready.wait()

@@ -50,6 +50,7 @@ async def _run(told: dict[str, Any]) -> None:
         stop=stop,
         upstream=told.get("upstream"),
         insecure=bool(told.get("insecure")),
+        trust=Path(told["trust"]) if told.get("trust") else None,
     )
 
 

@@ -20,6 +20,7 @@ from deskcert_proxy.failclosed import (
     record_only,
 )
 from deskcert_proxy.flows import request_of, url_of
+from deskcert_proxy.names import loopback_names
 from deskcert_proxy.options import BODY_LIMIT, FORCED, refused_options
 from deskcert_proxy.ready import READY_HOST, answer_of
 from deskcert_proxy.records import describe, describe_message, url_class
@@ -69,6 +70,7 @@ class SecondLine:
             )
 
     async def running(self) -> None:
+        loopback_names(asyncio.get_running_loop())
         self._beat = asyncio.create_task(self._scribe.beat())
 
     async def done(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deskcert_proxy.authority import make_authority
+from deskcert_proxy.names import loopback_names
 from deskcert_schema.errors import HarnessError, UsageError
 
 __all__ = ["Listening", "listen_on", "serve"]
@@ -26,6 +27,15 @@ class Listening:
     def server(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
+
+
+def _readable(trust: Path) -> None:
+    from cryptography import x509
+
+    try:
+        x509.load_pem_x509_certificates(trust.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{trust} cannot be read as certificates in PEM: {error}") from error
 
 
 def listen_on(text: str) -> tuple[str, int]:
@@ -46,15 +56,22 @@ async def serve(
     stop: asyncio.Event,
     upstream: str | None = None,
     insecure: bool = False,
+    trust: Path | None = None,
 ) -> None:
-    """Runs until `stop`. Raises `HarnessError` when the port cannot be had, `UsageError` for a wrong `upstream`."""
+    """Runs until `stop`. `trust`: a PEM file of the authorities that servers' certificates are checked against, in
+    place of those that everybody trusts. Raises `HarnessError` when the port cannot be had, `UsageError` for a
+    wrong `upstream` or `trust`."""
     from mitmproxy import options
     from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig, upstream_auth
     from mitmproxy.master import Master
 
     host, port = listen
+    loopback_names(asyncio.get_running_loop())
     spki = make_authority(confdir)
     opts = options.Options(listen_host=host, listen_port=port, confdir=str(confdir), ssl_insecure=insecure)
+    if trust is not None:
+        _readable(trust)
+        opts.update(ssl_verify_upstream_trusted_ca=str(trust))  # type: ignore[no-untyped-call]
     if upstream is not None:
         try:
             opts.update(mode=[f"upstream:{upstream}"])  # type: ignore[no-untyped-call]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from deskcert_ledger.socket_server import Complete, LedgerServer, Writable
+from deskcert_proxy.authority import Authority
 from deskcert_proxy.canary import Canaries, ProxyBlind
 from deskcert_proxy.ready import prove_ready
 from deskcert_proxy.rules import compile_network
@@ -68,19 +69,24 @@ class ProxyRun:
         tape: Path | None = None,
         beat_ms: int = 2000,
         insecure: bool = False,
+        trust: Path | None = None,
+        authority: Authority | None = None,
         listen: str = "127.0.0.1:0",
     ) -> Self:
         """Returns when the port was shown to be ours. `folder` gets the authority and the proxy's own messages.
+        `authority`: one that a browser trusts already; else a fresh one. `trust`: as `serve` has it.
         Raises `ConfigError` (the policy's network section), `HarnessError` (it did not start)."""
         compile_network(policy)
         _make(folder)
+        if authority is not None:
+            authority.write(folder / "authority")
         canaries = Canaries()
         server = LedgerServer(ledger, w="proxy", kinds=KINDS, complete=canaries.seen_by(complete))
         secret = secrets.token_bytes(32)
         told = {
             "policy": policy, "socket": str(server.path), "secret": secret.hex(), "confdir": str(folder / "authority"),
             "listen": listen, "upstream": upstream, "tape": None if tape is None else str(tape), "beat_ms": beat_ms,
-            "insecure": insecure,
+            "insecure": insecure, "trust": None if trust is None else str(trust),
         }  # fmt: skip
         process = None
         try:
