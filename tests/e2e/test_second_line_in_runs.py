@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,40 @@ def test_policy_without_hosts_has_no_proxy(tmp_path: Path, wanted: str, exit_cod
     assert "the policy names no hosts" in done.stderr
     runs = (tmp_path / "out" / "runs").glob("*")
     assert [of_kind(run, "run.start")[0]["proxy"] for run in runs] == ([proxy] if proxy else [])
+
+
+@pytest.fixture(scope="module")
+def https_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One scenario of the core suite, with the application served over TLS."""
+    folder = tmp_path_factory.mktemp("https") / "suite"
+    core = Path(str(files("deskcert_fixture_app"))) / "suites" / "core"
+    folder.mkdir()
+    for name in ("orders-approve-twin.yaml", "orders-approve-twin.plan.yaml", "policy.yaml"):
+        (folder / name).write_text((core / name).read_text())
+    (folder / "suite.yaml").write_text("version: 1\nname: over-tls\napp: fixture\nhttps: true\n")
+    return folder
+
+
+@pytest.mark.parametrize("proxy", ["required", "off"])
+def test_https_application_is_certified(tmp_path: Path, https_suite: Path, proxy: str) -> None:
+    chosen = ("--agent", "builtin:careful", "--suite", str(https_suite), "--proxy", proxy, "--out", "out")
+    done = run_deskcert("ci", *chosen, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    assert {o["window"]["url"].partition(":")[0] for o in of_kind(run, "observation")} == {"https"}
+    via = {"required": "proxy", "off": "direct"}[proxy]
+    assert [e["via"] for e in effects(tmp_path / "out", run)] == [via]
+    assert {c["origin"].partition(":")[0] for c in of_kind(run, "canary")} == ({"https"} if proxy != "off" else set())
+    if proxy == "required":
+        (write,) = [r for r in of_kind(run, "net.allowed") if r["class"] == "write"]
+        assert (write["how"], write["url_class"].partition(":")[0]) == ("causal", "https")
+
+
+def test_forbidden_write_over_https_is_stopped(tmp_path: Path, https_suite: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(ALLOW_ALL_NAMES)
+    chosen = ("--suite", str(https_suite), "--agent", "builtin:careful", "--proxy", "required", "--out", "out")
+    done = run_deskcert("ci", *chosen, "--policy", "policy.yaml", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    assert {(b["rule"], b["how"]) for b in of_kind(run, "net.blocked")} == {("net-approve", "causal")}
+    assert effects(tmp_path / "out", run) == []
