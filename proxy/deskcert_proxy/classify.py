@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from deskcert_proxy.bodies import Body, Form, form_fields, read_body
 from deskcert_proxy.graphql_calls import Calls, find_calls
 from deskcert_proxy.grpcweb import rpc_names
-from deskcert_proxy.request import SAFE_METHODS, Kind, Request, Unreadable
+from deskcert_proxy.request import SAFE_METHODS, Kind, Request, Unreadable, check_form
 from deskcert_proxy.urls import paths
 
 __all__ = ["Kind", "Reading", "classify"]
@@ -58,6 +58,7 @@ def _unreadable(request: Request, why: str) -> Reading:
 
 
 def _classify(request: Request, known: Mapping[str, str]) -> Reading:
+    check_form(request)
     body = read_body(request)
     query = tuple(form_fields(request.query)) if request.query else ()
     methods = _methods(request, body, query)

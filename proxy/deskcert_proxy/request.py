@@ -10,11 +10,14 @@ from urllib.parse import urlsplit
 
 from deskcert_schema.errors import ContractError
 
-__all__ = ["SAFE_METHODS", "Kind", "Request", "Unreadable", "parameters"]
+__all__ = ["SAFE_METHODS", "Kind", "Request", "Unreadable", "check_form", "parameters"]
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
 """Methods that only read, by RFC 9110, by WebDAV (RFC 4918, 3253, 5323) and by the draft of QUERY."""
 
+_TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")
+_NO_TARGET: Final = re.compile(r"[\x00-\x20\x7f]")
+_NO_VALUE: Final = re.compile(r"[\x00\r\n]")
 _PARAMETER: Final = re.compile(r';\s*([A-Za-z0-9!#$%&\'*+.^_`|~-]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;"\s]*)\s*(?=;|$)')
 
 
@@ -72,6 +75,18 @@ class Request:
     def upgrade(self) -> str:
         """The protocol a handshake asks for, or ""."""
         return ", ".join(self.values("upgrade")).strip().lower()
+
+
+def check_form(request: Request) -> None:
+    """What HTTP/2 can carry and HTTP/1 cannot: forwarded to an older server, a method with a blank in it is another
+    request line. Raises `Unreadable` (RFC 9113, 8.2.1 and 8.3; RFC 9110, 5.1, 5.5 and 9.1)."""
+    if not _TOKEN.fullmatch(request.method):
+        raise Unreadable("the method is no word")
+    if _NO_TARGET.search(request.url):
+        raise Unreadable("a blank or a control character in the URL")
+    for name, value in request.headers:
+        if not _TOKEN.fullmatch(name) or _NO_VALUE.search(value):
+            raise Unreadable("a header that HTTP/1 cannot carry")
 
 
 def parameters(header: str) -> dict[str, str]:
