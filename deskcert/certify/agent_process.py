@@ -17,8 +17,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, StreamScrubber
+from deskcert.certify.kept import Kept
 from deskcert.certify.orphans import Orphans
-from deskcert.certify.processes import child_environment, end_group, exit_of, sweep
+from deskcert.certify.processes import child_environment, sweep
 from deskcert.contract.envelope import failure
 from deskcert.session.answers import not_delivered
 from deskcert.session.jsonlines import MAX_LINE, Task, encode, id_of, parse_message
@@ -98,25 +100,25 @@ class AgentRun:
         keep_environment: Sequence[str] = (),
         cwd: Path | None = None,
         launch: Launch | None = None,
+        secrets: EnvSecrets = NOTHING_SECRET,
     ) -> None:
         self._launch = launch if launch is not None else Launch()
         self._command, self._folder, self._token, self._cwd = list(command), folder, token, cwd
         self._handle, self._note = handle, note
-        self._keep = tuple(keep_environment)
+        self._keep, self._secrets = tuple(keep_environment), secrets
         self._bad_lines = 0
         self._claimed = False
 
     async def run(self, task: Task) -> AgentEnd:
         Orphans.adopt()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._launch.wrap(expand(self._command, task=task.task, more=self._launch.placeholders)),
+            process = await Kept.start(
+                self._launch.wrap(expand(self._command, task=task.task, more=self._launch.placeholders)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=child_environment(self._token, self._keep) | dict(self._launch.environment),
                 cwd=self._cwd,
-                start_new_session=True,
                 limit=MAX_LINE,
             )
         except (OSError, ValueError) as exc:
@@ -132,7 +134,7 @@ class AgentRun:
             await asyncio.shield(self._end(process, stderr))
         return end
 
-    async def _talk(self, process: asyncio.subprocess.Process, task: Task) -> AgentEnd:
+    async def _talk(self, process: Kept, task: Task) -> AgentEnd:
         try:
             async with asyncio.timeout(task.seconds):
                 await self._send(process, task.message())
@@ -145,7 +147,7 @@ class AgentRun:
                 await self._send(process, {"type": "end", "reason": reason})
         return end
 
-    async def _time_up(self, process: asyncio.subprocess.Process, task: Task) -> AgentEnd:
+    async def _time_up(self, process: Kept, task: Task) -> AgentEnd:
         """Say so; the agent may still make its claim."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_SEND_S):
@@ -155,7 +157,7 @@ class AgentRun:
             await self._note("hung", {"seconds": task.seconds})
         return AgentEnd(Ended.BUDGET, f"the agent's {task.seconds} s were used up")
 
-    async def _converse(self, process: asyncio.subprocess.Process, seconds: float) -> AgentEnd:
+    async def _converse(self, process: Kept, seconds: float) -> AgentEnd:
         """Until it claims or ends. Raises `TimeoutError` when `seconds` are over; a command that is being handled
         then is not cut off in the middle of a dispatch: it has its own deadlines."""
         loop = asyncio.get_running_loop()
@@ -185,7 +187,7 @@ class AgentRun:
                 self._claimed = True
                 return AgentEnd(Ended.FINISHED, "the agent made its claim")
 
-    async def _bad_line(self, process: asyncio.subprocess.Process, line: bytes, why: str) -> None:
+    async def _bad_line(self, process: Kept, line: bytes, why: str) -> None:
         self._bad_lines += 1
         if self._bad_lines <= _MAX_BAD_LINES:
             start = line[:200].decode(errors="replace").rstrip("\n")
@@ -194,14 +196,17 @@ class AgentRun:
         answer = failure("unknown", not_delivered(Code.INVALID_ARGS, why))
         await self._send(process, ({"id": number} if number is not None else {}) | answer)
 
-    async def _ended_by_itself(self, process: asyncio.subprocess.Process) -> AgentEnd:
+    async def _ended_by_itself(self, process: Kept) -> AgentEnd:
         """Its output is at an end: it exited, or closed its output and lives on, which is no way to go on."""
         try:
             async with asyncio.timeout(_EXIT_GRACE_S):
-                status = await exit_of(process)
+                status = await process.exited()
         except TimeoutError:
             await self._note("exited", {"why": "the agent closed its output"})
             return AgentEnd(Ended.EXITED, "the agent closed its output without a claim")
+        if process.too_many is not None:
+            await self._note("crashed", {"why": f"{process.too_many} processes at a time; all were ended"})
+            return AgentEnd(Ended.CRASHED, f"the agent started {process.too_many} processes and was ended")
         if status == 0:
             await self._note("exited", {"status": 0})
             return AgentEnd(Ended.EXITED, "the agent ended without a claim")
@@ -210,30 +215,32 @@ class AgentRun:
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return AgentEnd(Ended.CRASHED, f"the agent ended {how} without a claim")
 
-    async def _send(self, process: asyncio.subprocess.Process, message: Mapping[str, Any]) -> None:
+    async def _send(self, process: Kept, message: Mapping[str, Any]) -> None:
         """An agent that has gone, or does not read, is noticed elsewhere: by end of file or by the clock."""
         assert process.stdin is not None
         with contextlib.suppress(OSError):
             process.stdin.write(encode(message))
             await process.stdin.drain()
 
-    async def _keep_stderr(self, process: asyncio.subprocess.Process) -> tuple[int, int]:
+    async def _keep_stderr(self, process: Kept) -> tuple[int, int]:
         """Read to the end, keep the first MiB in `agent.stderr`. Returns (bytes kept, bytes in all)."""
         assert process.stderr is not None
         kept = total = 0
+        scrubber = StreamScrubber(self._secrets)
         with (self._folder / "agent.stderr").open("wb") as file:
             while block := await process.stderr.read(65_536):
                 total += len(block)
                 if kept < _MAX_STDERR:
-                    kept += file.write(block[: _MAX_STDERR - kept])
+                    kept += file.write(scrubber.feed(block)[: _MAX_STDERR - kept])
+            kept += file.write(scrubber.rest()[: _MAX_STDERR - kept])
         return kept, total
 
-    async def _end(self, process: asyncio.subprocess.Process, stderr: asyncio.Task[tuple[int, int]]) -> None:
+    async def _end(self, process: Kept, stderr: asyncio.Task[tuple[int, int]]) -> None:
         if process.stdin is not None:
             with contextlib.suppress(OSError):
                 process.stdin.close()
-        ended = await end_group(process, polite_s=_EXIT_GRACE_S if self._claimed else 0.5)
-        left = await sweep(self._token) + await asyncio.to_thread(Orphans.sweep)
+        ended, left = await process.end(polite_s=_EXIT_GRACE_S if self._claimed else 0.5)
+        left += await sweep(self._token) + await asyncio.to_thread(Orphans.sweep)
         try:
             kept, total = await asyncio.wait_for(stderr, 2.0)
         except TimeoutError:  # a process that escaped holds the pipe
@@ -243,12 +250,12 @@ class AgentRun:
         await self._note("output", detail | {"ended_by_itself": ended, "left_over_processes": left})
 
 
-async def _line(process: asyncio.subprocess.Process) -> bytes:
+async def _line(process: Kept) -> bytes:
     """The next line, or nothing when there will be none. A child that outlives the agent may hold its output open, so
     the end of file is not waited for once the agent has exited. Raises `ValueError` for a line over the limit."""
     assert process.stdout is not None
     line = asyncio.ensure_future(process.stdout.readline())
-    exited = asyncio.ensure_future(exit_of(process))
+    exited = asyncio.ensure_future(process.exited())
     try:
         await asyncio.wait({line, exited}, return_when=asyncio.FIRST_COMPLETED)
         if not line.done():

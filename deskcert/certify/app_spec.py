@@ -1,5 +1,5 @@
-"""A user's own application, as `app:` of `suite.yaml` describes it: how it is started, when it is ready, how it comes to
-its starting state, and where its data can be looked at."""
+"""A user's own application, as `app:` of `suite.yaml` describes it: how it is started, when it is ready, how it comes
+to its starting state, and where its data can be looked at."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ def read_app(loaded: Loaded, folder: Path) -> AppSpec | None:
     app = loaded.value["app"]
     if app == "fixture":
         return None
-    problems = [f"{loaded.name}:{loaded.positions.value(path).line}: {path_text(path)}: {why}" for path, why in _bad(app)]
+    problems = [
+        f"{loaded.name}:{loaded.positions.value(path).line}: {path_text(path)}: {why}" for path, why in _bad(app)
+    ]
     if problems:
         raise ConfigError(problems)
     ready = app.get("ready", {})

@@ -20,7 +20,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["TOKEN_VARIABLE", "Family", "Reaper", "holders", "kill_all", "running_processes"]
+__all__ = [
+    "TOKEN_VARIABLE",
+    "Family",
+    "Reaper",
+    "descendants",
+    "end_below",
+    "holders",
+    "kill_all",
+    "running_processes",
+]
 
 TOKEN_VARIABLE = "DESKCERT_RUN_TOKEN"
 """In the environment of every process of a run. Its value is `<campaign>` or `<campaign>.<run id>`: a mark, not a
@@ -118,8 +127,56 @@ def kill_all(family: Family) -> set[int]:
     return signalled
 
 
+def descendants(root: int) -> set[int]:
+    """All below a process, asked of the kernel's own lists: quick enough for processes that live a moment."""
+    found: set[int] = set()
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        for children in (_PROC / str(pid) / "task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                new = [int(word) for word in children.read_text().split()]
+                todo += [child for child in new if child not in found]
+                found.update(new)
+    return found
+
+
+def end_below(root: int, *, longest_s: float = _LONGEST_S) -> int:
+    """Kill everything below `root`, which is the reaper of its orphans, so that what a killed process was just
+    starting turns up as its child. Returns how many were ended. The zombies are the parents' to bury."""
+    ended: set[int] = set()
+    deadline, quiet = time.monotonic() + longest_s, 0
+    while quiet < _QUIET_LOOKS and time.monotonic() < deadline:
+        alive = {pid for pid in descendants(root) if _alive(pid)}
+        for pid in alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        ended |= alive
+        quiet = 0 if alive else quiet + 1
+        if not alive:
+            time.sleep(0.002)
+    return len(ended)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+    except (OSError, IndexError):
+        return False
+
+
+def _is_keeper(pid: int) -> bool:
+    try:
+        return b"keeper.py\0" in (_PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def _reap(family: Family) -> None:
-    """Until several passes in a row find nobody, because a process may be starting another while it is killed."""
+    """Until several passes in a row find nobody, because a process may be starting another while it is killed. First
+    what is below a keeper, while it still holds its orphans."""
+    for pid in [p for p in family.look() if _is_keeper(p)]:
+        end_below(pid)
     deadline, quiet = time.monotonic() + _LONGEST_S, 0
     while quiet < _QUIET_LOOKS and time.monotonic() < deadline:
         quiet = 0 if kill_all(family) else quiet + 1

@@ -15,11 +15,10 @@ def is_no_effect(record: Record) -> bool:
 
 
 def times_asked(record: Record) -> int | None:
-    """How often the item's effect has to be there; None for an item that counts no effect."""
-    if "effect" not in part(record, "item"):
-        return None
+    """How often the item's effect has to be there; None for an item that counts no effect. Of an application of the
+    user's own, any answer that is given `times` counts one."""
     asked = number(record, "item", "times")
-    return 1 if asked is None else asked
+    return 1 if asked is None and "effect" in part(record, "item") else asked
 
 
 def times_seen(record: Record) -> int | None:
@@ -37,6 +36,8 @@ def effect_words(record: Record) -> str:
     if wanted:
         named = wanted.get("id")
         return shortened(text(wanted, "kind") or "any effect") + (f" {named}" if isinstance(named, int | str) else "")
+    if called := text(item, "what"):
+        return shortened(called)
     for key in ("sql", "file", "http", "python"):
         if text(item, key):
             return f"{key}: {shortened(' '.join(text(item, key).split()))}"

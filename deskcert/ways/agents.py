@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from deskcert.certify.agent_process import AgentEnd, AgentRun, Ended, Handle, Launch, Note
-from deskcert.certify.processes import exit_of
+from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, StreamScrubber
+from deskcert.certify.kept import Kept
 from deskcert.session.jsonlines import MAX_LINE, Task
 from deskcert.ways.guarding import About, Gate
 from deskcert.ways.isolation import RELAY, Sandbox
@@ -45,10 +46,11 @@ def agent_run(
     note: Note,
     keep_environment: Sequence[str] = (),
     cwd: Path | None = None,
+    secrets: EnvSecrets = NOTHING_SECRET,
 ) -> AgentRun:
     """An agent in one run, not started yet."""
     given: dict[str, Any] = {"folder": folder, "token": token, "note": note, "cwd": cwd}
-    given["keep_environment"] = keep_environment
+    given |= {"keep_environment": keep_environment, "secrets": secrets}
     if transport == "jsonl":
         launch = Launch(wrap=sandbox.command)
         return AgentRun(command, handle=handle, launch=launch, **given)
@@ -85,11 +87,11 @@ class McpAgentRun(AgentRun):
             self._claim_made.set()
         return envelope
 
-    async def _talk(self, process: asyncio.subprocess.Process, task: Task) -> AgentEnd:
+    async def _talk(self, process: Kept, task: Task) -> AgentEnd:
         assert process.stdin is not None
         process.stdin.close()
         self._output = asyncio.create_task(self._keep_stdout(process))
-        exited = asyncio.ensure_future(exit_of(process))
+        exited = asyncio.ensure_future(process.exited())
         claimed = asyncio.ensure_future(self._claim_made.wait())
         try:
             await asyncio.wait({exited, claimed}, timeout=task.seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -107,7 +109,7 @@ class McpAgentRun(AgentRun):
             if self._notes:
                 await asyncio.wait(set(self._notes), timeout=1.0)
 
-    async def _end(self, process: asyncio.subprocess.Process, stderr: asyncio.Task[tuple[int, int]]) -> None:
+    async def _end(self, process: Kept, stderr: asyncio.Task[tuple[int, int]]) -> None:
         await super()._end(process, stderr)
         if self._output is not None:
             try:
@@ -115,19 +117,22 @@ class McpAgentRun(AgentRun):
             except TimeoutError:  # a process that escaped holds the pipe
                 await self._note("output", {"stream": "stdout", "file": "agent.stdout", "why": "it did not end"})
 
-    async def _keep_stdout(self, process: asyncio.subprocess.Process) -> dict[str, Any]:
+    async def _keep_stdout(self, process: Kept) -> dict[str, Any]:
         """The first MiB, in `agent.stdout`; what to record of it when it ends."""
         assert process.stdout is not None
         kept = total = 0
-        digest = hashlib.sha256()
+        digest, scrubber = hashlib.sha256(), StreamScrubber(self._secrets)
         with (self._folder / "agent.stdout").open("wb") as file:
-            while block := await process.stdout.read(65_536):
+            while True:
+                block = await process.stdout.read(65_536)
                 total += len(block)
                 if kept < _MAX_STDOUT:
-                    part = block[: _MAX_STDOUT - kept]
+                    part = (scrubber.feed(block) if block else scrubber.rest())[: _MAX_STDOUT - kept]
                     kept += file.write(part)
                     digest.update(part)
                     file.flush()
+                if not block:
+                    break
         return {
             "stream": "stdout",
             "file": "agent.stdout",

@@ -28,7 +28,8 @@ class OracleMissing(Rule):
     def feed(self, record: Record) -> None:
         self._oracle.feed(record)
         self._last = seq_of(record)
-        if kind_of(record) == "run.end" and text(record, "effects_log") != "enabled":
+        # `none`: an application of the user's own has no such log, and its oracles look elsewhere.
+        if kind_of(record) == "run.end" and text(record, "effects_log") not in ("enabled", "none"):
             self.found("log", "The application's effect log was not enabled.", seq_of(record))
 
     def findings(self) -> tuple[Finding, ...]:
