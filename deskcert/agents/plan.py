@@ -5,6 +5,8 @@ Format: formats.md, "Scenario, plan". Only reference agents read it; an agent un
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -100,9 +102,32 @@ def load_plan(path: Path) -> Plan:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from exc
     loaded = strict_yaml.load(text, name=str(path))
     try:
-        return parse_plan(loaded.value)
+        return parse_plan(_with_secrets(loaded.value))
     except ConfigError as exc:
         raise ConfigError([f"{path}: {p}" for p in exc.problems]) from exc
+
+
+def _with_secrets(value: Any) -> Any:
+    """`${ENV:NAME}` stands for a variable that deskcert passes on. Raises `ConfigError` for one that is not there."""
+    match value:
+        case str():
+            return _SECRET.sub(lambda m: _variable(m[1]), value)
+        case dict():
+            return {key: _with_secrets(inner) for key, inner in value.items()}
+        case list():
+            return [_with_secrets(inner) for inner in value]
+        case _:
+            return value
+
+
+_SECRET: Final = re.compile(r"\$\{ENV:([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    if value is None:
+        raise ConfigError(f"${{ENV:{name}}} is not set; set {name} in the environment of deskcert")
+    return value
 
 
 def parse_plan(raw: object) -> Plan:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from deskcert.certify.documents import digest_of
 from deskcert_schema.errors import ConfigError
 from deskcert_schema.problems import Path as KeyPath
 from deskcert_schema.problems import path_text
@@ -82,6 +83,8 @@ class AppSpec:
     """A command that answers `sql` instead; `{query}` or its standard input is the query."""
     files: str | None
     """Where `file` questions look; by default the run's folder."""
+    digest: str
+    """Of `app:` as it was written."""
     settle_ms: int
     """How long after the agent's end the oracle waits before it looks."""
 
@@ -89,6 +92,10 @@ class AppSpec:
     def shared(self) -> bool:
         """There is one of it, not one for each run, so only one run at a time can use it."""
         return "{port}" not in self.url
+
+    def data(self) -> tuple[Path, ...]:
+        """Of an application that runs already: what an isolated agent must see nothing of."""
+        return () if self.command else tuple((self.suite / n).resolve() for n in (self.database, self.files) if n)
 
     def within(self, name: str, folder: Path) -> Path:
         """`name` as it was written for the database or the files: beside the data of an application that we start,
@@ -101,13 +108,9 @@ def read_app(loaded: Loaded, folder: Path) -> AppSpec | None:
     app = loaded.value["app"]
     if app == "fixture":
         return None
-    problems = [
-        f"{loaded.name}:{loaded.positions.value(path).line}: {path_text(path)}: {why}" for path, why in _bad(app)
-    ]
-    if problems:
-        raise ConfigError(problems)
+    _refuse(loaded, _bad(app))
     ready = app.get("ready", {})
-    return AppSpec(
+    spec = AppSpec(
         suite=folder.resolve(),
         where=f"{loaded.name}:{loaded.positions.key(('app',)).line}",
         url=app["url"],
@@ -119,8 +122,23 @@ def read_app(loaded: Loaded, folder: Path) -> AppSpec | None:
         database=app.get("database"),
         sql=tuple(app.get("sql", ())),
         files=app.get("files"),
+        digest=digest_of(app),
         settle_ms=int(app.get("settle_ms", _SETTLE_MS)),
     )
+    _refuse(loaded, (found for key in ("setup", "reset") for found in _hooks(app, key, spec)))
+    return spec
+
+
+def _hooks(app: Mapping[str, Any], key: str, spec: AppSpec) -> Iterator[tuple[KeyPath, str]]:
+    from deskcert.certify.meets import check_hooks  # which reads `AppSpec`
+
+    return check_hooks(("app", key), app.get(key), spec)
+
+
+def _refuse(loaded: Loaded, found: Iterator[tuple[KeyPath, str]]) -> None:
+    problems = [f"{loaded.name}:{loaded.positions.value(path).line}: {path_text(path)}: {why}" for path, why in found]
+    if problems:
+        raise ConfigError(problems)
 
 
 def hooks_of(raw: Any) -> tuple[Mapping[str, Any], ...]:

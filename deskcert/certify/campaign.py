@@ -29,17 +29,20 @@ from deskcert.certify.config import Settings
 from deskcert.certify.fixture import Application
 from deskcert.certify.guarded import WarmBrowser, opener
 from deskcert.certify.https import Trust
+from deskcert.certify.own_app import OwnApplication
 from deskcert.certify.preflight import preflight
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
 from deskcert.certify.recorder import Recorder
 from deskcert.certify.runner import Interrupted, Runner, RunReport
+from deskcert.certify.scrubbed import without_secrets
 from deskcert.certify.second_line import SecondLine, browser_arguments, settled
 from deskcert.certify.start_record import start_payload
 from deskcert.certify.suite import Planned, Suite, make_plan, policy_for
+from deskcert.certify.under_test import UnderTest
 from deskcert.session.points import Pause, PauseAt, nothing
 from deskcert.ways.isolation import Sandbox
-from deskcert_schema.errors import HarnessError, LedgerError, LedgerUnavailable, UsageError
+from deskcert_schema.errors import ConfigError, HarnessError, LedgerError, LedgerUnavailable, UsageError
 
 if TYPE_CHECKING:
     from deskcert_ledger import ProjectKey
@@ -68,6 +71,11 @@ async def run_campaign(
     Raises `ConfigError` for words that the application does not know, `HarnessError` when there is no browser."""
     settings = settled(settings, suite, progress.note)
     plan = make_plan(suite, trials=settings.trials, seed=settings.seed)
+    if suite.app is not None and suite.app.shared and settings.workers > 1:
+        raise ConfigError(
+            f"{suite.app.where}: app: its url has no {{port}}, so all runs share one application and come one after the"
+            f" other, but there are {settings.workers} workers; write {{port}} into command and url, or workers: 1"
+        )
     await preflight(suite, token=secrets.token_hex(8))
     recovered = _recover(out / "runs", key, progress)
     campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
@@ -177,7 +185,7 @@ class _Campaign:
         folder.mkdir(parents=True)
         certificate = self._trust.certificate(number)
         tls = None if certificate is None else certificate.write(folder)
-        application = asyncio.create_task(Application.start(folder, token=self._token, tls=tls))
+        application: asyncio.Task[UnderTest] = asyncio.create_task(self._started(folder, tls))
         line = None
         if self._settings.proxy != "off":
             policy, _ = policy_for(self._suite, planned.scenario)
@@ -191,6 +199,11 @@ class _Campaign:
                 )
             )
         return _Ahead(number, planned, run, application, line)
+
+    async def _started(self, folder: Path, tls: tuple[Path, Path] | None) -> UnderTest:
+        if (app := self._suite.app) is not None:
+            return await OwnApplication.start(app, folder, token=self._token, secrets=self._suite.secrets)
+        return await Application.start(folder, token=self._token, tls=tls)
 
     async def _one(self, now: _Ahead, browser: WarmBrowser) -> RunReport:
         from deskcert_ledger import RunLedger, SystemClock
@@ -223,7 +236,7 @@ class _Campaign:
             now.planned,
             LiveRun(now.run, scenario.id, scenario.title, now.planned.trial, now.number),
             folder=folder,
-            recorder=Recorder(ledger),
+            recorder=Recorder(without_secrets(ledger, self._suite.secrets)),
             application=now.application,
             open_guarded=opener(browser, self._suite, self._at_point),
             agent=self._settings.agent,
@@ -234,6 +247,7 @@ class _Campaign:
             sandbox=Sandbox(self._settings.isolation, self._settings.base, hidden=self._hidden()),
             policy=start["policy"]["content"],
             second_line=now.line,
+            secrets=self._suite.secrets,
         )
         report = await runner.run()
         _LOG.info("run ended", run=now.run, outcome=report.outcome, reason=report.sentence)
@@ -244,7 +258,8 @@ class _Campaign:
         from deskcert_ledger import default_key_path
 
         base = self._settings.base
-        return (self._out.resolve(), base / "deskcert-out", base / ".deskcert", default_key_path(base).resolve())
+        told = (self._out.resolve(), base / "deskcert-out", base / ".deskcert", default_key_path(base).resolve())
+        return (*told, *(() if self._suite.app is None else self._suite.app.data()))
 
     def _judge(self, report: RunReport) -> tuple[bool, str]:
         """The same judge as the verdict's, on this run's ledger alone."""
@@ -267,7 +282,7 @@ class _Ahead:
     number: int
     planned: Planned
     run: str
-    application: asyncio.Task[Application]
+    application: asyncio.Task[UnderTest]
     line: asyncio.Task[SecondLine] | None
 
     async def drop(self) -> None:

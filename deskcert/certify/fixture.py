@@ -11,12 +11,13 @@ import contextlib
 import http.client
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from deskcert.certify.oracle import OracleAnswers, ask
 from deskcert.certify.processes import child_environment
 from deskcert_schema.errors import HarnessError
 
@@ -113,6 +114,10 @@ class Application:
     async def health(self) -> Mapping[str, Any]:
         return await self._call("GET", "/health", None)
 
+    async def effect_kinds(self) -> tuple[str, ...]:
+        """What its log can hold."""
+        return tuple(str(kind) for kind in (await self.health()).get("kinds", ()))
+
     async def quiet(self, longest_s: float) -> None:
         """Wait until the server has no request in hand, so that an effect on its way is not read as one that never
         came. Faults that hang for ever stay in hand: hence a limit."""
@@ -127,6 +132,9 @@ class Application:
             return await asyncio.to_thread(_request, method, self.control + path, body)
         except (OSError, ValueError, http.client.HTTPException) as exc:
             raise HarnessError(f"the application under test did not answer {method} {path}: {exc}") from exc
+
+    async def ask(self, items: Sequence[Mapping[str, Any]], *, token: str) -> OracleAnswers:
+        return await ask(items, self.database, self.effects, token=token)
 
     async def close(self) -> None:
         await _end(self._process)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 __all__ = ["log_to"]
 
 
 @contextmanager
-def log_to(path: Path) -> Iterator[None]:
-    """Everything from INFO on goes to `path`; warnings and worse also to standard error."""
+def log_to(path: Path, *, scrub: Callable[[str], str] = str) -> Iterator[None]:
+    """Everything from INFO on goes to `path`; warnings and worse also to standard error. Each line passes `scrub`."""
     import structlog
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,8 +29,13 @@ def log_to(path: Path) -> Iterator[None]:
     to_screen = logging.StreamHandler(sys.stderr)
     to_screen.setLevel(logging.WARNING)
     renderer = structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "logger", "event"])
+
+    def scrubbed(_logger: object, _name: str, line: Any) -> str:
+        return scrub(str(line))
+
     formatter = structlog.stdlib.ProcessorFormatter(
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer], foreign_pre_chain=shared
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer, scrubbed],
+        foreign_pre_chain=shared,
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

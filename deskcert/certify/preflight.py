@@ -6,12 +6,14 @@ would otherwise come out as trouble of the harness in the middle of a campaign.
 
 from __future__ import annotations
 
+import difflib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from deskcert.certify.documents import shown
 from deskcert.certify.fixture import Application, NotUnderstood
+from deskcert.certify.own_preflight import page_problem, try_own
 from deskcert.certify.scenario import Scenario
 from deskcert.certify.suite import Suite
 from deskcert_schema.errors import ConfigError
@@ -21,25 +23,45 @@ __all__ = ["preflight"]
 
 async def preflight(suite: Suite, *, token: str) -> None:
     """Raises `ConfigError` with file and line. Built-in suites are not asked about: they come with the application."""
+    if suite.app is not None:
+        await try_own(suite.app, suite.scenarios, suite.secrets, token=token)
+        return
     own = [s for s in suite.scenarios if not s.builtin]
     if not own:
         return
     with tempfile.TemporaryDirectory(prefix="deskcert-") as folder:
         application = await Application.start(Path(folder), token=token)
         try:
-            problems = [p for scenario in own async for p in _problems(application, scenario)]
+            kinds = await application.effect_kinds()
+            problems = [p for scenario in own async for p in _problems(application, scenario, kinds, token)]
         finally:
             await application.close()
     if problems:
         raise ConfigError(problems)
 
 
-async def _problems(application: Application, scenario: Scenario) -> AsyncIterator[str]:
+async def _problems(
+    application: Application, scenario: Scenario, kinds: Sequence[str], token: str
+) -> AsyncIterator[str]:
     name = shown(scenario.path)
     try:
-        await application.prepare(scenario.start, seed=0)
+        url = await application.prepare(scenario.start, seed=0)
     except NotUnderstood as exc:
         yield f"{name}:{scenario.start_line}: start: {exc}"
+    else:
+        if (why := await page_problem(url)) is not None:
+            yield f"{name}:{scenario.start_line}: start: {why}"
+    for line, item in zip(scenario.oracle_lines, scenario.oracle, strict=True):
+        wanted = item.get("effect") or item.get("no_effect") or {}
+        if wanted and wanted["kind"] not in kinds:
+            near = difflib.get_close_matches(wanted["kind"], kinds, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(kinds)}"
+            yield f"{name}:{line}: oracle: the application has no effect of the kind {wanted['kind']!r}; {hint}"
+    if any("sql" in item for item in scenario.oracle):
+        told = await application.ask(scenario.oracle, token=token)
+        for line, item, answer in zip(scenario.oracle_lines, scenario.oracle, told.answers, strict=True):
+            if "sql" in item and answer.holds is None:
+                yield f"{name}:{line}: oracle: this question has no answer: {answer.observed['unknown']}"
     for perturbation in scenario.perturb:
         try:
             # There is no page yet, so nothing is applied; what it does not know it says all the same.

@@ -18,12 +18,14 @@ import structlog
 
 from deskcert.certify.agent_process import AgentEnd, Ended
 from deskcert.certify.config import AgentSpec
-from deskcert.certify.fixture import Application, Perturbed
-from deskcert.certify.oracle import OracleAnswers, ask
+from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets
+from deskcert.certify.fixture import Perturbed
+from deskcert.certify.oracle import OracleAnswers
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.recorder import Recorder
 from deskcert.certify.second_line import SecondLine
 from deskcert.certify.suite import Planned
+from deskcert.certify.under_test import UnderTest
 from deskcert.session.jsonlines import Task
 from deskcert.ways.agents import agent_run
 from deskcert.ways.guarding import About
@@ -97,7 +99,7 @@ class Runner:
         *,
         folder: Path,
         recorder: Recorder,
-        application: Awaitable[Application],
+        application: Awaitable[UnderTest],
         open_guarded: OpenGuarded,
         agent: AgentSpec,
         cwd: Path,
@@ -107,7 +109,9 @@ class Runner:
         sandbox: Sandbox | None = None,
         policy: Mapping[str, Any] | None = None,
         second_line: Awaitable[SecondLine] | None = None,
+        secrets: EnvSecrets = NOTHING_SECRET,
     ) -> None:
+        self._secrets = secrets
         self._sandbox = sandbox if sandbox is not None else Sandbox("none", cwd)
         self._policy = policy or {}
         self._planned, self._live, self._folder, self._recorder = planned, live, folder, recorder
@@ -132,7 +136,7 @@ class Runner:
         except Exception as exc:
             # Whatever it is, it is not the agent's: the ledger is closed in order, and the run decides nothing.
             _LOG.exception("run failed", run=self._live.run)
-            self._state.trouble.append(("deskcert", f"{type(exc).__name__}: {exc}"))
+            self._state.trouble.append(("deskcert", self._secrets.scrub(f"{type(exc).__name__}: {exc}")))
         report = await asyncio.shield(self._seal())
         good, word = await asyncio.to_thread(self._judge, report)
         self._progress.ended(self._live, f"{word}: {report.sentence}", good=good, seconds=time.monotonic() - started)
@@ -166,7 +170,7 @@ class Runner:
             await asyncio.shield(application.close())
 
     async def _in_line(
-        self, line: SecondLine | None, application: Application, leading: Coroutine[Any, Any, AgentEnd]
+        self, line: SecondLine | None, application: UnderTest, leading: Coroutine[Any, Any, AgentEnd]
     ) -> AgentEnd:
         """Leads the agent between two proofs that what the page writes comes to the proxy. A proxy that dies meanwhile
         ends the run: the browser has no network any more."""
@@ -196,7 +200,7 @@ class Runner:
         try:
             return await work
         except (HarnessError, AdapterError) as exc:
-            self._state.trouble.append((component, str(exc)))
+            self._state.trouble.append((component, self._secrets.scrub(str(exc))))
             raise _Recorded from exc
 
     async def _lead_agent(self, guarded: Guarded, url: str) -> AgentEnd:
@@ -219,12 +223,14 @@ class Runner:
             token=self._token,
             handle=handle,
             note=self._recorder.agent_event,
-            keep_environment=self._agent.environment,
+            keep_environment=(*self._agent.environment, *(scenario.plan_secrets if self._agent.builtin else ())),
             cwd=self._cwd,
+            secrets=self._secrets,
         )
-        return await agent.run(Task(scenario.instruction, url, scenario.actions, scenario.seconds))
+        task = self._secrets.fill(scenario.instruction)
+        return await agent.run(Task(task, url, scenario.actions, scenario.seconds))
 
-    def _perturber(self, application: Application) -> PointCallback:
+    def _perturber(self, application: UnderTest) -> PointCallback:
         """Changes the application where the scenario says so, once each, and records what came of it."""
 
         async def at(point: PipelinePoint, action: int) -> None:
@@ -244,10 +250,10 @@ class Runner:
 
         return at
 
-    async def _ask_oracle(self, application: Application) -> None:
+    async def _ask_oracle(self, application: UnderTest) -> None:
         await self._part("application", application.quiet(_QUIET_S))
         items = self._planned.scenario.oracle
-        answers = await ask(items, application.database, application.effects, token=self._token)
+        answers = await application.ask(items, token=self._token)
         self._state.answers = answers
         for index, (item, answer) in enumerate(zip(items, answers.answers, strict=True)):
             told = {"item": dict(item), "index": index, "holds": answer.holds, "observed": answer.observed}

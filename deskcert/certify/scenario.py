@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deskcert.certify.documents import digest_of, read_document
-from deskcert_schema.errors import ConfigError
+from deskcert.certify.app_spec import AppSpec
+from deskcert.certify.documents import contained, digest_of, read_document
+from deskcert.certify.env_secrets import named_in
+from deskcert.certify.meets import refuse_unmet
 from deskcert_schema.problems import Path as KeyPath
-from deskcert_schema.problems import path_text
 from deskcert_schema.strict_yaml import Loaded
 
 __all__ = ["Perturbation", "Scenario", "load_scenario"]
@@ -57,6 +58,12 @@ class Scenario:
     builtin: bool
     rule_lines: tuple[tuple[str, int], ...]
     """Ids of the rules that it adds, and the lines on which they stand."""
+    oracle_lines: tuple[int, ...] = ()
+    """Where each question of `oracle` stands."""
+    secrets: tuple[tuple[str, str], ...] = ()
+    """Variables of the environment that it or its plan names, and where."""
+    plan_secrets: tuple[str, ...] = ()
+    """Those that the plan names: a reference agent has to be given them."""
 
     def recorded(self) -> dict[str, Any]:
         """As `run.start` holds it."""
@@ -76,15 +83,21 @@ class Scenario:
         return told
 
 
-def load_scenario(path: Path, *, builtin: bool = False) -> Scenario:
-    """Raises `ConfigError` with file and line. The plan beside it is checked too, where there is one."""
+def load_scenario(path: Path, *, builtin: bool = False, app: AppSpec | None = None) -> Scenario:
+    """`app`: the user's own, or None for deskcert's. Raises `ConfigError` with file and line. The plan beside it is
+    checked too, where there is one."""
+    contained(path, path.parent)
     loaded = read_document(path, "scenario")
     doc = loaded.value
-    _refuse_unmet(loaded)
+    refuse_unmet(loaded, app)
+    secrets = list(named_in(loaded, _SECRET_PLACES))
     plan = path.with_name(f"{path.stem}.plan.yaml")
-    if plan.exists():
-        read_document(plan, "plan")
+    in_plan: list[tuple[str, str]] = []
+    if plan.exists() or plan.is_symlink():
+        contained(plan, path.parent)
+        in_plan = list(named_in(read_document(plan, "plan"), ("goals",)))
     budget = doc.get("budget", {})
+    asked = _questions(doc)
     return Scenario(
         id=doc["id"],
         title=doc["title"],
@@ -94,7 +107,7 @@ def load_scenario(path: Path, *, builtin: bool = False) -> Scenario:
         instruction=doc["instruction"],
         start=doc["start"],
         start_line=loaded.positions.value(("start",)).line,
-        oracle=_questions(doc),
+        oracle=tuple(item for _, item in asked),
         actions=int(budget.get("actions", _ACTIONS)),
         seconds=int(budget.get("seconds", _SECONDS)),
         perturb=tuple(
@@ -111,16 +124,23 @@ def load_scenario(path: Path, *, builtin: bool = False) -> Scenario:
         plan=plan if plan.exists() else None,
         builtin=builtin,
         rule_lines=tuple(_rule_lines(loaded)),
+        oracle_lines=tuple(loaded.positions.value(place).line for place, _ in asked),
+        secrets=(*secrets, *in_plan),
+        plan_secrets=tuple(sorted({name for name, _ in in_plan})),
     )
 
 
-def _questions(doc: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Each question once, also where the allowed sub-goal repeats one of the oracle's."""
-    asked: list[Mapping[str, Any]] = []
-    for item in (*doc["oracle"], *doc.get("allowed_goal", ())):
-        if not any(_same_question(item, known) for known in asked):
-            asked.append(item)
-    return tuple(asked)
+_SECRET_PLACES = ("start", "instruction", "oracle", "allowed_goal")
+
+
+def _questions(doc: Mapping[str, Any]) -> list[tuple[KeyPath, Mapping[str, Any]]]:
+    """Each question once, also where the allowed sub-goal repeats one of the oracle's, and where it stands."""
+    asked: list[tuple[KeyPath, Mapping[str, Any]]] = []
+    for part in ("oracle", "allowed_goal"):
+        for index, item in enumerate(doc.get(part, ())):
+            if not any(_same_question(item, known) for _, known in asked):
+                asked.append(((part, index), item))
+    return asked
 
 
 def _same_question(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -137,23 +157,6 @@ def _rule_lines(loaded: Loaded) -> Iterator[tuple[str, int]]:
     for path, rules in lists:
         for index, rule in enumerate(rules):
             yield rule["id"], loaded.positions.value((*path, index, "id")).line
-
-
-def _refuse_unmet(loaded: Loaded) -> None:
-    """What the format has and this version cannot do yet is said at the start, not found out in the middle of a run."""
-    doc = loaded.value
-    problems: list[tuple[KeyPath, str]] = []
-    for part in ("oracle", "allowed_goal"):
-        for index, item in enumerate(doc.get(part, ())):
-            if not {"effect", "no_effect", "sql", "file"} & set(item):
-                problems.append(((part, index), "this version asks effect, no_effect, sql and file only"))
-    for key in ("url", "reset"):
-        if key in doc["start"]:
-            problems.append((("start", key), "this version starts its own application only; give page instead"))
-    if problems:
-        raise ConfigError(
-            [f"{loaded.name}:{loaded.positions.value(p).line}: {path_text(p)}: {why}" for p, why in problems]
-        )
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from deskcert.certify.env_secrets import EnvSecrets
 from deskcert_ledger import Ack, Blob, Secret
@@ -16,7 +16,12 @@ from deskcert_ledger import Ack, Blob, Secret
 if TYPE_CHECKING:
     from deskcert_ledger import Receipt, RunLedger, Sealed
 
-__all__ = ["ScrubbedLedger", "scrubbed"]
+__all__ = ["ScrubbedLedger", "scrubbed", "without_secrets"]
+
+
+def without_secrets(ledger: RunLedger, secrets: EnvSecrets) -> RunLedger:
+    """The ledger itself where there is nothing to keep out of it."""
+    return cast("RunLedger", ScrubbedLedger(ledger, secrets)) if secrets.values else ledger
 
 
 class ScrubbedLedger:

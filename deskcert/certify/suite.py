@@ -9,13 +9,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from deskcert.certify.documents import digest_of, read_document, shown
+from deskcert.certify.app_spec import AppSpec, read_app
+from deskcert.certify.documents import contained, digest_of, read_document, shown
+from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, named_in
 from deskcert.certify.scenario import Scenario, load_scenario
 from deskcert_schema.errors import ConfigError, UsageError
 
-__all__ = ["Planned", "Suite", "load_suites", "make_plan", "policy_for", "select"]
+__all__ = ["Planned", "Suite", "folder_of", "load_suites", "make_plan", "policy_for", "select"]
 
 BUILTIN = "builtin:"
+_MOST_FILES = 5_000
 _NOT_SCENARIOS = frozenset({"suite.yaml", "policy.yaml", "deskcert.yaml"})
 
 
@@ -30,6 +33,9 @@ class Suite:
     """Where the policy came from, for messages."""
     https: bool = False
     """The application is served over HTTPS."""
+    app: AppSpec | None = None
+    """The user's own application; None for deskcert's."""
+    secrets: EnvSecrets = NOTHING_SECRET
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,8 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
 
     Raises `ConfigError` for every bad file (all of them are read first), `UsageError` for a name that is none.
     """
-    folders = [_folder(name, base) for name in names]
+    folders = [folder_of(name, base) for name in names]
+    app, named = _one_app(folders)
     problems: list[str] = []
     scenarios: list[Scenario] = []
     for name, folder in zip(names, folders, strict=True):
@@ -65,19 +72,20 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
         found: list[Scenario] = []
         for path in (p for f in _with_included(folder, builtin=builtin) for p in _scenario_files(f)):
             try:
-                found.append(load_scenario(path, builtin=builtin))
+                found.append(load_scenario(path, builtin=builtin, app=app))
             except ConfigError as exc:
                 problems += exc.problems
         scenarios += _selected(folder, found)
     problems += _duplicates(scenarios)
     places = [f for n, folder in zip(names, folders, strict=True) for f in _with_included(folder, builtin=_built_in(n))]
-    policy_path = policy or next((f / "policy.yaml" for f in places if (f / "policy.yaml").exists()), None)
+    own = (f / "policy.yaml" for f in places)
+    policy_path = policy or next((p for p in own if p.exists() or p.is_symlink()), None)
     rules: Mapping[str, Any] = {}
     try:
+        if policy is None and policy_path is not None:
+            contained(policy_path, policy_path.parent)
         rules = _read_policy(policy_path, folders[0])
         problems += _clashing_rules(scenarios, rules, policy_path)
-        for folder in folders:
-            _check_suite_file(folder / "suite.yaml")
     except ConfigError as exc:
         problems += exc.problems
     if problems:
@@ -89,8 +97,10 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     title = "+".join(n if n.startswith(BUILTIN) else Path(n).resolve().name for n in names)
     https = any(_suite_file(f).get("https") is True for f in folders)
     told: dict[str, Any] = {"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)}
-    digest = digest_of(told | ({"https": True} if https else {}))
-    suite = Suite(title, digest, tuple(scenarios), rules, shown(policy_path) if policy_path else "", https)
+    digest = digest_of(told | ({"https": True} if https else {}) | ({} if app is None else {"app": app.digest}))
+    named = {**dict(pair for s in reversed(scenarios) for pair in s.secrets), **named}
+    policy_name = shown(policy_path) if policy_path else ""
+    suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, EnvSecrets.read(named))
     _check_patterns(suite)
     return suite
 
@@ -101,8 +111,32 @@ def _built_in(name: str) -> bool:
 
 def _suite_file(folder: Path) -> Mapping[str, Any]:
     path = folder / "suite.yaml"
-    told: Mapping[str, Any] = read_document(path, "suite").value if path.exists() else {}
+    if not (path.exists() or path.is_symlink()):
+        return {}
+    contained(path, folder)
+    told: Mapping[str, Any] = read_document(path, "suite").value
     return told
+
+
+def _one_app(folders: Sequence[Path]) -> tuple[AppSpec | None, dict[str, str]]:
+    """The application that all suites are about, and the secrets that it names. Raises `ConfigError`."""
+    apps: list[AppSpec | None] = []
+    named: dict[str, str] = {}
+    for folder in folders:
+        path, told = folder / "suite.yaml", _suite_file(folder)
+        if told.get("app", "fixture") == "fixture":
+            apps.append(None)
+            continue
+        loaded = read_document(path, "suite")
+        named = {**dict(named_in(loaded, ("app",))), **named}
+        apps.append(read_app(loaded, folder))
+    if len({None if app is None else app.digest for app in apps}) > 1:
+        wheres = ", ".join(shown(f) for f in folders)
+        raise ConfigError(
+            f"{shown(folders[0] / 'suite.yaml')}:1: the suites {wheres} are about different applications; certify each"
+            " in a run of deskcert ci of its own"
+        )
+    return apps[0], named
 
 
 def _with_included(folder: Path, *, builtin: bool) -> list[Path]:
@@ -111,7 +145,7 @@ def _with_included(folder: Path, *, builtin: bool) -> list[Path]:
         return [folder]
     found: list[Path] = []
     for name in _suite_file(folder).get("include", ()):
-        found += [f for f in _with_included(_folder(BUILTIN + name, folder), builtin=True) if f not in found]
+        found += [f for f in _with_included(folder_of(BUILTIN + name, folder), builtin=True) if f not in found]
     return [*found, folder]
 
 
@@ -125,18 +159,8 @@ def _selected(folder: Path, scenarios: Sequence[Scenario]) -> list[Scenario]:
     return [s for s in scenarios if (only is None or s.id in only) and (not tags or tags & set(s.tags))]
 
 
-def _check_suite_file(path: Path) -> None:
-    if not path.exists():
-        return
-    loaded = read_document(path, "suite")
-    if loaded.value["app"] != "fixture":
-        line = loaded.positions.value(("app",)).line
-        raise ConfigError(
-            f"{loaded.name}:{line}: app: this version starts its own application only; write app: fixture"
-        )
-
-
-def _folder(name: str, base: Path) -> Path:
+def folder_of(name: str, base: Path) -> Path:
+    """Of a suite that is named. Raises `UsageError` where there is none."""
     if not name.startswith(BUILTIN):
         folder = base / name
         if not folder.is_dir():
@@ -157,6 +181,8 @@ def _scenario_files(folder: Path) -> list[Path]:
     for path in sorted(folder.glob("*.yml")):
         raise ConfigError(f"{shown(path)}:1: files of a suite end in .yaml; rename it to {path.stem}.yaml")
     found = sorted(folder.glob("*.yaml"))
+    if len(found) > _MOST_FILES:
+        raise ConfigError(f"{shown(folder)}:1: holds {len(found)} files, more than {_MOST_FILES}; make several suites")
     return [p for p in found if p.name not in _NOT_SCENARIOS and not p.name.endswith(".plan.yaml")]
 
 

@@ -161,7 +161,11 @@ def _certify(
             " with --out, or delete this one"
         )
     runs = len(suite.scenarios) * settings.trials
-    with only_one(out), log_to(out / "run.log"), make_progress(LivePlan(runs, settings.trials)) as progress:
+    with (
+        only_one(out),
+        log_to(out / "run.log", scrub=suite.secrets.scrub),
+        make_progress(LivePlan(runs, settings.trials)) as progress,
+    ):
         progress.note(
             f"certifying {settings.agent.name} on {suite.name}: {_count(len(suite.scenarios), 'scenario')}, "
             f"{_count(runs, 'run')}; isolation {settings.isolation}, proxy {settings.proxy}, custody owned"

@@ -90,6 +90,12 @@ def _run_again(start: dict[str, Any], script: Script, out: Path, suites: Sequenc
         )
         settings = load_settings(given, cwd=Path.cwd())
         loaded = load_suites(settings.suites, base=settings.base, policy=None)
+        if loaded.app is not None:
+            raise UsageError(
+                f"{loaded.name} is about an application of your own ({loaded.app.url}). A replay repeats what was"
+                " delivered, which only deskcert's own application, started fresh, is safe from; so it is refused."
+                " Replay the decisions instead: deskcert replay RUN"
+            )
         chosen = select(loaded, _literally(str(start["scenario"]["id"])))
         (scenario,) = chosen.scenarios
         if scenario.digest != start["scenario"]["digest"]:

@@ -7,7 +7,7 @@ guesses the port cannot guess the path.
 | --- | --- | --- |
 | `POST /start` | `{page, seed, faults, random_seed}` (all optional) | `{url}`, absolute; everything starts anew |
 | `POST /perturb` | `{do, args}` as in `perturb` | `{applied}`, and `why` when it is false |
-| `GET /health` | | `{ok, effects, pending}`; `pending` counts writes that may still commit |
+| `GET /health` | | `{ok, effects, pending, kinds}`; writes that may still commit, and what kinds of effects there are |
 | `POST /stop` | | `{ok: true}`, then the program exits |
 """
 
@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
+from deskcert_fixture_app.effects import KINDS
 from deskcert_fixture_app.faults import BadPlan, parse_faults
 from deskcert_fixture_app.office import Office
 from deskcert_fixture_app.perturb import check_perturbation
@@ -59,7 +60,7 @@ def control_app(office: Office, token: str) -> Starlette:
         return JSONResponse(await office.bus.perturb(do, args))
 
     async def health(_: Request) -> Response:
-        return JSONResponse({"ok": True, "effects": "enabled", "pending": office.pending})
+        return JSONResponse({"ok": True, "effects": "enabled", "pending": office.pending, "kinds": list(KINDS)})
 
     async def stop(_: Request) -> Response:
         return JSONResponse({"ok": True}, background=BackgroundTask(os._exit, 0))

@@ -13,7 +13,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cause", "EffectLog"]
+__all__ = ["KINDS", "Cause", "EffectLog"]
+
+KINDS = (
+    "account.deleted",
+    "export.created",
+    "file.archived",
+    "lab.pressed",
+    "message.handled",
+    "message.sent",
+    "note.saved",
+    "order.approved",
+    "order.cancelled",
+    "order.shipped",
+    "payment.confirmed",
+    "payout.approved",
+    "payout.reference_saved",
+    "payout.sent",
+    "settings.saved",
+)
+"""Everything that can stand in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +53,7 @@ class EffectLog:
 
     def write(self, kind: str, identity: int | str, cause: Cause, fields: Mapping[str, Any]) -> None:
         """One `write` call for one line, so that a reader never sees half of one."""
+        assert kind in KINDS, kind
         line = {
             "t": datetime.now(UTC).isoformat(timespec="microseconds"),
             "kind": kind,

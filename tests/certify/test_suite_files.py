@@ -155,9 +155,9 @@ BAD = {
         swap("suite/orders-a.yaml", "oracle: [{effect: {kind: order.approved, id: 1001}, times: 1}]\n", ""),
         r"suite/orders-a\.yaml:1:.*oracle",
     ),
-    "an oracle of a kind that this version cannot ask": (
+    "an oracle that deskcert's own application cannot be asked": (
         swap("suite/orders-a.yaml", "oracle: [", 'oracle: [{http: "http://127.0.0.1/x", status: 200}, '),
-        r"suite/orders-a\.yaml:8:.*this version asks",
+        r"suite/orders-a\.yaml:8:.*asked effect, no_effect, sql, file only",
     ),
     "an expectation that is none": (
         swap("suite/orders-a.yaml", "expected: complete", "expected: completed"),
@@ -179,9 +179,9 @@ BAD = {
         both(remove("suite/orders-a.yaml"), remove("suite/orders-b.yaml")),
         r"suite:1: .*no scenario",
     ),
-    "an application that this version cannot start": (
+    "a question about effects to an application that has no such log": (
         write("suite/suite.yaml", "version: 1\nname: mine\napp: {url: 'http://127.0.0.1:1'}\n"),
-        r"suite/suite\.yaml:3:.*app: fixture",
+        r"suite/orders-a\.yaml:8:.*ask sql, http, file or python",
     ),
     "text that is not YAML": (write("suite/policy.yaml", "deny: [\n"), r"suite/policy\.yaml:\d+:"),
     "bytes that are not text": (
