@@ -28,10 +28,10 @@ def shown(path: Path) -> str:
 
 def read_document(path: Path, schema: str) -> Loaded:
     """`schema` is a name that `deskcert_schema.validate` knows. Raises `ConfigError`."""
-    from deskcert_schema.validate import load_config  # brings the JSON Schema library, which takes its time
+    from deskcert_schema.validate import check_config, read_config  # the JSON Schema library takes its time
 
     name = shown(path)
-    loaded = load_config(path, schema, name=name)
+    loaded = read_config(path, name=name)
     blanks = [(place, value) for place, value in _texts(loaded.value, ()) if value.startswith(BLANK)]
     if blanks:
         raise ConfigError(
@@ -41,7 +41,7 @@ def read_document(path: Path, schema: str) -> Loaded:
                 for place, value in blanks
             ]
         )
-    return loaded
+    return check_config(loaded, path, schema)
 
 
 def _texts(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

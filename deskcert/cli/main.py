@@ -47,6 +47,9 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         "session": _Entry("deskcert.cli.session", "session", "Keep a guarded page open for one-shot commands."),
         "doctor": _Entry("deskcert.cli.doctor", "doctor", "Look at what deskcert needs here, and say what is missing."),
         "init": _Entry("deskcert.cli.init", "init", "Begin a project: configuration, policy, scenario, workflow."),
+        "scenario": _Entry(
+            "deskcert.cli.scenario", "scenario", "Begin a scenario of your own; try it before it judges."
+        ),
         "agent": _Entry("deskcert.cli.agent", "agent", "Begin an agent of your own."),
         "completion": _Entry("deskcert.cli.completion", "completion", "Print what makes a shell complete deskcert."),
         "mcp": _Entry("deskcert.cli.mcp", "mcp", "Serve a guarded page to an agent that speaks MCP."),

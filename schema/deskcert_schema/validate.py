@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
     from referencing import Registry
 
-__all__ = ["SCHEMAS", "Problem", "check", "digest", "load_config", "schema"]
+__all__ = ["SCHEMAS", "Problem", "check", "check_config", "digest", "load_config", "read_config", "schema"]
 
 SCHEMAS: Final = (
     "common",
@@ -74,14 +76,23 @@ def load_config(path: FilePath, schema_name: str, *, name: str | None = None) ->
 
     Raises `ConfigError` with all problems, each with file, line and what was expected.
     """
+    return check_config(read_config(path, name=name), path, schema_name)
+
+
+def read_config(path: FilePath, *, name: str | None = None) -> Loaded:
+    """Read and parse one of the user's files, without asking its schema. Raises `ConfigError`."""
     shown = name if name is not None else str(path)
-    loaded = load(_read(path, shown), name=shown)
+    return load(_read(path, shown), name=shown)
+
+
+def check_config(loaded: Loaded, path: FilePath, schema_name: str) -> Loaded:
+    """What `read_config` gave, if it is valid. Raises `ConfigError`."""
     problems = check(schema_name, loaded)
     if not problems and schema_name == "scenario" and loaded.value["id"] != path.stem:
         message = f"the file is called {path.name}, so the id must be {path.stem!r} (or rename the file)"
         problems = [_problem(("id",), False, message, loaded.positions)]
     if problems:
-        raise ConfigError([p.sentence(shown) for p in problems])
+        raise ConfigError([p.sentence(loaded.name) for p in problems])
     return loaded
 
 
@@ -143,10 +154,22 @@ def _validator(name: str) -> Validator:
     return validator
 
 
+def _content(path: FilePath, shown: str) -> bytes:
+    """At most one byte more than may be. Opening a pipe that nobody writes to would wait for ever, and a device may
+    have no end: only a regular file is read."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError
+        if not stat.S_ISREG(mode):
+            raise ConfigError(f"{shown}:1:1: this is no regular file but a pipe, a socket or a device; name a file")
+        return file.read(MAX_BYTES + 1)
+
+
 def _read(path: FilePath, shown: str) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = _content(path, shown)
         return content.decode("utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{shown}:1:1: there is no such file") from None
