@@ -8,19 +8,21 @@ known to read differently raises `Unreadable`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from deskcert_proxy.codings import decode_body
+from deskcert_proxy.framings import framed_documents
 from deskcert_proxy.grpcweb import check_frames
 from deskcert_proxy.multipart import read_multipart
 from deskcert_proxy.request import Request, Unreadable, parameters
-from deskcert_proxy.strict_json import NotJson, loads, looks_like_json, utf8
+from deskcert_proxy.strict_json import NotJson, is_loose_json, loads, looks_like_json, looks_wide, unfolded, utf8
 from deskcert_proxy.xml_fields import check_xml, xml_fields
 
-__all__ = ["Body", "Form", "Upload", "form_fields", "read_body"]
+__all__ = ["Body", "Form", "Upload", "documents_in", "form_fields", "read_body"]
 
 _ASCII_BASED: Final = {"utf-8", "utf8", "us-ascii", "ascii", "latin1", "iso-8859-1", "iso-8859-2", "iso-8859-15"} | {
     f"windows-125{n}" for n in range(9)
@@ -29,7 +31,7 @@ _LINES: Final = ("application/x-ndjson", "application/jsonl", "application/x-jso
 _MEDIA: Final = ("image/", "audio/", "video/", "font/")
 _BINARY_DOCUMENT: Final = re.compile(
     r"(application|text)/(.*\+)?(x-|vnd\.)?(cbor|msgpack|messagepack|bson|smile|ubjson|ion|yaml|protobuf|google\.protobuf"
-    r"|proto|avro|amf|fleece)(-\w+)?"
+    r"|proto|avro|amf|fleece|json5|hjson|toml|edn|java-serialized-object|python-pickle|php-serialized)(-\w+)?"
 )
 _MAX_FIELDS: Final = 10_000
 
@@ -69,6 +71,8 @@ class Body:
     uploads: tuple[Upload, ...] = ()
     size: int = 0
     """Bytes when decoded."""
+    loose: bool = False
+    """Only lenient readers take it for JSON: a rule about its content cannot be answered."""
 
 
 @dataclass(slots=True)
@@ -79,6 +83,9 @@ class _Found:
 
 def read_body(request: Request) -> Body:
     """Raises `Unreadable`."""
+    framing = {piece.strip().lower() for line in request.values("transfer-encoding") for piece in line.split(",")}
+    if framing - {"chunked", "identity", ""}:
+        raise Unreadable("a transfer coding beside chunked: some servers undo it")
     data = decode_body(request.body, request.values("content-encoding"))
     if not data:
         return Body(Form.EMPTY)
@@ -92,7 +99,7 @@ def read_body(request: Request) -> Body:
         return Body(Form.GRPC, size=len(data))
     if _BINARY_DOCUMENT.fullmatch(media):
         return Body(Form.BINARY_DOCUMENT, size=len(data))
-    if media.startswith(_MEDIA) and not media.endswith("+xml"):
+    if media.startswith(_MEDIA) and not media.endswith("+xml") and data.lstrip()[:1] not in (b"{", b"[", b"<"):
         return Body(Form.OPAQUE, size=len(data))
     return _textual(data, media, request)
 
@@ -110,7 +117,7 @@ def _textual(data: bytes, media: str, request: Request) -> Body:
         ascii_based = (parameters(request.one("content-type") or "").get("charset") or "utf-8").lower()
         if data[:3] == b"\xff\xfe\x00" or data[:1] in (b"{", b"[") or (says_text and ascii_based in ("utf-8", "utf8")):
             raise
-        if says_text or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        if says_text or looks_wide(data) or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise
         return Body(Form.OPAQUE, size=len(data))
     found = _Found()
@@ -130,14 +137,18 @@ def _textual(data: bytes, media: str, request: Request) -> Body:
         _documents_in_fields(found)
     if media == "text/plain" and form is Form.TEXT:
         found.fields += [_pair(line) for line in re.split(r"\r?\n", text) if "=" in line][:_MAX_FIELDS]
-    return Body(form, tuple(found.documents), tuple(found.fields), text, size=len(data))
+    found.documents += [inner for document in tuple(found.documents) for inner in unfolded(document)]
+    if form is Form.TEXT and not found.documents:
+        found.documents += framed_documents(text)
+    loose = not found.documents and is_loose_json(text)
+    return Body(form, tuple(found.documents), tuple(found.fields), text, size=len(data), loose=loose)
 
 
 def _json(text: str, found: _Found, *, must: bool) -> Form:
     try:
         found.documents.append(loads(text))
     except NotJson as error:
-        lines = [line for line in text.split("\n") if line.strip()]
+        lines = [line for line in re.split("[\n\x1e]", text) if line.strip()]
         if len(lines) > 1 and all(looks_like_json(line) for line in lines):
             found.documents += [_must_be_json(line) for line in lines]  # as bulk interfaces take it
             return Form.LINES
@@ -159,22 +170,40 @@ def _multipart(data: bytes, content_type: str) -> Body:
     for part in read_multipart(data, content_type):
         if part.filename is not None:
             uploads.append(Upload(part.name, part.filename, part.media_type, len(part.data)))
-            if part.media_type not in ("application/json", "text/json"):
-                continue
+            found.documents += _document_in_file(part.data)
+            if part.filename and part.media_type not in ("application/json", "text/json"):
+                continue  # one with an empty name is a plain field to some readers
         found.fields.append((part.name, utf8(part.data)))
     _documents_in_fields(found)
     fields = tuple(found.fields)
     return Body(Form.MULTIPART, tuple(found.documents), fields, uploads=tuple(uploads), size=len(data))
 
 
+def _document_in_file(data: bytes) -> list[Any]:
+    """A page sends a document so by putting it into a Blob."""
+    if data.lstrip()[:1] not in (b"{", b"["):
+        return []
+    try:
+        return [loads(utf8(data))]
+    except NotJson:
+        return []
+
+
 def _documents_in_fields(found: _Found) -> None:
     """Many servers take `payload={…}`, and multipart GraphQL is made of such fields."""
-    for _, value in found.fields:
-        if looks_like_json(value):
+    found.documents += documents_in(found.fields)
+
+
+def documents_in(fields: Iterable[tuple[str, str]]) -> list[Any]:
+    """JSON in the values of fields. GraphQL's own fields are not documents of the request."""
+    found: list[Any] = []
+    for name, value in fields:
+        if looks_like_json(value) and name.lower() not in ("variables", "extensions"):
             try:
-                found.documents.append(loads(value))
+                found.append(loads(value))
             except NotJson:
                 continue
+    return found
 
 
 def form_fields(text: str) -> list[tuple[str, str]]:

@@ -7,21 +7,18 @@ reading of one request; whether it may pass is `rules`' business.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import urlsplit
 
-from deskcert_proxy.bodies import Body, Form, form_fields, read_body
+from deskcert_proxy.bodies import Body, Form, documents_in, form_fields, read_body
 from deskcert_proxy.graphql_calls import Calls, find_calls
-from deskcert_proxy.grpcweb import rpc_names
+from deskcert_proxy.overrides import told_methods, told_urls
 from deskcert_proxy.request import SAFE_METHODS, Kind, Request, Unreadable, check_form
+from deskcert_proxy.rpc import rpc_names
 from deskcert_proxy.urls import paths
 
 __all__ = ["Kind", "Reading", "classify"]
 
-_OVERRIDE_HEADERS: Final = ("x-http-method-override", "x-http-method", "x-method-override", "x-original-method")
-_OVERRIDE_FIELDS: Final = ("_method", "x-http-method-override", "_httpmethod", "http_method")
-_PATH_HEADERS: Final = ("x-original-url", "x-rewrite-url", "x-original-uri", "x-override-url")
 _SEARCHES: Final = frozenset(("_search", "_msearch", "_count", "_mget", "$query", "search", "autocomplete", "suggest"))
 
 
@@ -32,7 +29,7 @@ class Reading:
     methods: frozenset[str]
     """The method sent and every override, in capitals."""
     urls: tuple[str, ...]
-    """The URL, and those that a rewriting header names."""
+    """The URL, and those that it tells elsewhere."""
     body: Body
     calls: Calls | None
     """GraphQL in it."""
@@ -61,37 +58,16 @@ def _classify(request: Request, known: Mapping[str, str]) -> Reading:
     check_form(request)
     body = read_body(request)
     query = tuple(form_fields(request.query)) if request.query else ()
-    methods = _methods(request, body, query)
+    if (more := documents_in(query)) and body.form is not Form.BINARY_DOCUMENT:
+        body = replace(body, documents=(*body.documents, *more))
+    methods = told_methods(request, body, query)
     calls = find_calls(request, body, query, known)
-    urls = (request.url, *_rewritten(request))
+    urls = (request.url, *told_urls(request, body, query))
     all_paths = tuple(path for url in urls for path in paths(url))
-    rpc = rpc_names(request, all_paths, body.documents, body.text)
+    rpc = rpc_names(request, all_paths, body, query)
     return Reading(
         request, _kind(methods, body, calls, all_paths), methods, urls, body, calls, rpc, body.fields + query
     )
-
-
-def _methods(request: Request, body: Body, query: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    told = [request.method]
-    told += [value for header in _OVERRIDE_HEADERS for value in request.values(header)]
-    told += [value for name, value in (*body.fields, *query) if name.lower() in _OVERRIDE_FIELDS]
-    told += [
-        value
-        for document in body.documents
-        if isinstance(document, dict)
-        for key, value in document.items()
-        if key.lower() in _OVERRIDE_FIELDS and isinstance(value, str)
-    ]
-    return frozenset(piece.strip().upper() for text in told for piece in text.split(",") if piece.strip())
-
-
-def _rewritten(request: Request) -> tuple[str, ...]:
-    parts = urlsplit(request.url)
-    found = []
-    for header in _PATH_HEADERS:
-        for value in request.values(header):
-            found.append(value if "://" in value else f"{parts.scheme}://{parts.netloc}/{value.lstrip('/')}")
-    return tuple(found)
 
 
 def _kind(methods: frozenset[str], body: Body, calls: Calls | None, all_paths: tuple[str, ...]) -> Kind:

@@ -10,11 +10,12 @@ from typing import Any, Final
 from deskcert_proxy.bodies import Body, Form
 from deskcert_proxy.graphql import NotGraphql, Operation, parse
 from deskcert_proxy.request import Kind, Request
-from deskcert_proxy.strict_json import NotJson, loads
+from deskcert_proxy.strict_json import NotJson, loads, maps
 
 __all__ = ["Calls", "find_calls", "payload_calls"]
 
 _HASH_KEYS: Final = ("documentid", "doc_id", "queryid", "query_id", "persistedquery", "hash", "documenthash")
+_MAX_TURNS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ def find_calls(
     """None when it is no GraphQL."""
     at_home = "graphql" in request.path.lower() or request.path.lower().rstrip("/").endswith("/gql")
     payloads = list(_payloads(request, body, query))
-    found = [payload_calls(payload, known, at_home=at_home) for payload in payloads]
+    # The address's operationName beats the body's in some servers.
+    names = frozenset(value for name, value in (*query, *body.fields) if name.lower() == "operationname" and value)
+    found = [payload_calls(one, known, at_home=at_home and home, names=names) for one, home in payloads]
     calls = [call for call in found if call is not None]
     if not calls:
         writes = body.form is not Form.EMPTY
@@ -51,52 +54,76 @@ def find_calls(
     return Calls(operations, unknown, tuple(pair for call in calls for pair in call.documents))
 
 
-def _payloads(request: Request, body: Body, query: tuple[tuple[str, str], ...]) -> Iterator[dict[str, Any]]:
+def _payloads(
+    request: Request, body: Body, query: tuple[tuple[str, str], ...]
+) -> Iterator[tuple[dict[str, Any], bool]]:
+    """(payload, whether it stands where a payload belongs)."""
     if request.media_type == "application/graphql" and body.text is not None:
-        yield {"query": body.text}
+        yield {"query": body.text}, True
     for document in body.documents:
-        for item in document if isinstance(document, list) else [document]:
-            if isinstance(item, dict):
-                yield item
-    told = {name.lower(): value for name, value in (*query, *body.fields)}
-    if "query" in told or "extensions" in told or set(told) & set(_HASH_KEYS):
-        payload: dict[str, Any] = {"operationName" if k == "operationname" else k: v for k, v in told.items()}
-        if isinstance(payload.get("extensions"), str):
-            try:
-                payload["extensions"] = loads(payload["extensions"])
-            except NotJson:
-                payload["extensions"] = None
-        yield payload
+        tops = [item for item in (document if isinstance(document, list) else [document]) if isinstance(item, dict)]
+        yield from ((item, True) for item in tops)
+        yield from ((item, False) for item in maps(document) if not any(item is top for top in tops))
+    told: dict[str, list[str]] = {}
+    for name, value in (*query, *body.fields):
+        told.setdefault(name.lower(), []).append(value)
+    if "query" in told or "mutation" in told or "extensions" in told or set(told) & set(_HASH_KEYS):
+        # A field that stands there twice: some take the first, some the last.
+        for turn in range(min(max(map(len, told.values())), _MAX_TURNS)):
+            yield _of_fields({name: values[min(turn, len(values) - 1)] for name, values in told.items()}), True
 
 
-def payload_calls(payload: dict[str, Any], known: Mapping[str, str], *, at_home: bool) -> Calls | None:
-    """One `{query, operationName, extensions}`. `at_home`: it was sent to a GraphQL address. Raises `Unreadable`."""
+def _of_fields(told: dict[str, str]) -> dict[str, Any]:
+    payload: dict[str, Any] = dict(told)
+    if isinstance(payload.get("extensions"), str):
+        try:
+            payload["extensions"] = loads(payload["extensions"])
+        except NotJson:
+            payload["extensions"] = None
+    return payload
+
+
+def payload_calls(
+    payload: dict[str, Any], known: Mapping[str, str], *, at_home: bool, names: frozenset[str] = frozenset()
+) -> Calls | None:
+    """One `{query, operationName, extensions}`. `at_home`: it was sent to a GraphQL address. `names`: of operations,
+    told elsewhere in the request. Raises `Unreadable`."""
     low = {key.lower(): value for key, value in payload.items()}
-    document, digest = _document(low), _digest(low)
-    if document is None:
+    documents, digest = _documents(payload), _digest(low)
+    if not documents:
         if digest is None:
             return Calls((), "no document") if at_home and "query" in low else None
         if digest in known:
-            document = known[digest]
+            documents = [known[digest]]
         else:
             return Calls((), "a persisted document that is known by its hash only") if at_home or _is_apq(low) else None
-    try:
-        operations = parse(document)
-    except NotGraphql as error:
-        return Calls((), f"the document cannot be read: {error}") if at_home else None
-    right = digest is not None and sha256(document.encode("utf-8", "surrogatepass")).hexdigest() == digest.lower()
-    pairs = ((digest, document),) if digest is not None and right else ()
-    if digest is not None and not right:
-        return Calls(operations, "the hash of the persisted document is not its own", ())
-    return Calls(_chosen(operations, low.get("operationname")), None, pairs)
+    operations: list[Operation] = []
+    for document in documents:
+        try:
+            parsed = parse(document)
+        except NotGraphql as error:
+            if at_home:
+                return Calls((), f"the document cannot be read: {error}")
+            continue
+        operations += _chosen(parsed, names | _operation_names(payload))
+    if not operations:
+        return None
+    if digest is None:
+        return Calls(tuple(operations))
+    right = [d for d in documents if sha256(d.encode("utf-8", "surrogatepass")).hexdigest() == digest.lower()]
+    if not right:
+        return Calls(tuple(operations), "the hash of the persisted document is not its own")
+    return Calls(tuple(operations), None, ((digest, right[0]),))
 
 
-def _document(low: Mapping[str, Any]) -> str | None:
-    for key in ("query", "mutation", "document"):
-        value = low.get(key)
-        if isinstance(value, str) and value.strip():
-            return value
-    return None
+def _documents(payload: Mapping[str, Any]) -> list[str]:
+    """Every text that some server would execute: keys in any case."""
+    wanted = ("query", "mutation", "document")
+    return [v for k, v in payload.items() if k.lower() in wanted and isinstance(v, str) and v.strip()]
+
+
+def _operation_names(payload: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(v for k, v in payload.items() if k.lower() == "operationname" and isinstance(v, str) and v)
 
 
 def _is_apq(low: Mapping[str, Any]) -> bool:
@@ -115,7 +142,7 @@ def _digest(low: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _chosen(operations: tuple[Operation, ...], name: Any) -> tuple[Operation, ...]:
-    """The named one; all of them where the name leaves a doubt."""
-    named = [operation for operation in operations if operation.name == name]
-    return (named[0],) if isinstance(name, str) and len(named) == 1 else operations
+def _chosen(operations: tuple[Operation, ...], names: frozenset[str]) -> tuple[Operation, ...]:
+    """The named one; all of them where the names leave a doubt."""
+    named = [operation for operation in operations if operation.name in names]
+    return (named[0],) if len(names) == 1 and len(named) == 1 else operations

@@ -25,7 +25,10 @@ class Part:
 
 
 def read_multipart(body: bytes, content_type: str) -> tuple[Part, ...]:
-    boundary = parameters(content_type).get("boundary", "")
+    told = parameters(content_type)
+    boundary = told.get("boundary", "")
+    if any("*" in name for name in told):
+        raise Unreadable("the boundary is told in pieces (RFC 2231), which some readers put together")
     if not _BOUNDARY.fullmatch(boundary):
         raise Unreadable("multipart without a usable boundary")
     mark = b"--" + boundary.encode("ascii")

@@ -44,8 +44,8 @@ class Request:
     trailers: tuple[tuple[str, str], ...] = ()
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Every line of a header."""
-        return tuple(value for key, value in self.headers if key == name)
+        """Every line of a header; CGI and WSGI know no difference between `-` and `_` in its name."""
+        return tuple(value for key, value in self.headers if key == name or key.replace("_", "-") == name)
 
     def one(self, name: str) -> str | None:
         """The only line of a header; None without one. Raises `Unreadable` when lines contradict each other."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from deskcert_proxy.bodies import Body, Form
 from deskcert_proxy.classify import Reading
 from deskcert_proxy.graphql_calls import Calls
-from deskcert_proxy.request import Kind
+from deskcert_proxy.json_rule import JsonAt, read_json
+from deskcert_proxy.overrides import REGISTERED
+from deskcert_proxy.request import SAFE_METHODS, Kind
+from deskcert_proxy.rpc import called
 from deskcert_proxy.texts import Match, Pattern, UrlPattern, all_of, any_of, fold
 from deskcert_proxy.websocket import Message
 from deskcert_schema.errors import ConfigError
@@ -21,29 +23,6 @@ from deskcert_schema.errors import ConfigError
 __all__ = ["WriteRule", "read_rule"]
 
 _GETS: Final = frozenset({"GET", "HEAD"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Json:
-    pointer: tuple[str, ...]
-    equals: Any
-    has_equals: bool
-    matches: Pattern | None
-
-    def of(self, documents: tuple[Any, ...], fields: tuple[tuple[str, str], ...], *, generous: bool) -> Match:
-        found = [value for document in documents for value in _at(document, self.pointer, generous=generous)]
-        if generous:
-            found += [value for name, value in fields if _names(name) == tuple(fold(part) for part in self.pointer)]
-        return any_of([self._value(value, generous=generous) for value in found])
-
-    def _value(self, value: Any, *, generous: bool) -> Match:
-        if generous and isinstance(value, list):
-            return any_of([self._value(item, generous=True) for item in value])
-        if isinstance(value, dict | list):
-            return Match.NO
-        if self.matches is not None:
-            return self.matches.hits(_text(value), generous=generous)
-        return Match.YES if _same(value, self.equals, generous=generous) else Match.NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +35,7 @@ class WriteRule:
     url: UrlPattern | None
     get: UrlPattern | None
     graphql: tuple[str | None, Pattern | None] | None
-    json: _Json | None
+    json: JsonAt | None
     rpc: Pattern | None
     websocket: Pattern | None
 
@@ -65,10 +44,10 @@ class WriteRule:
             return Match.NO
         generous = not self.allow
         answers = [self._about_method(reading)]
-        if Match.NO not in answers and self.url is not None:
-            answers.append(any_of([self.url.hits(url, generous=generous) for url in reading.urls]))
-        if Match.NO not in answers and self.get is not None:
-            answers.append(any_of([self.get.hits(url, generous=generous) for url in reading.urls]))
+        for pattern in (self.url, self.get):
+            if Match.NO not in answers and pattern is not None:
+                hits = [pattern.hits(url, generous=generous) for url in reading.urls]
+                answers.append(any_of(hits) if generous else all_of(*hits))
         if Match.NO not in answers:
             answers += self._about_content(reading.body, reading.calls, reading.rpc, reading.fields, generous=generous)
         return all_of(*answers)
@@ -84,8 +63,10 @@ class WriteRule:
             answers = [any_of([*answers, self.url.hits(url.replace("http", "ws", 1))])]
         if self.websocket is not None:
             hit = self.websocket.hits_any(message.texts, generous=generous)
-            answers.append(Match.UNKNOWN if message.opaque and hit is Match.NO and generous else hit)
-        body = Body(Form.BINARY_DOCUMENT if message.opaque else Form.JSON, message.documents)
+            hidden = message.opaque or message.loose
+            answers.append(Match.UNKNOWN if hidden and hit is Match.NO and generous else hit)
+        form = Form.BINARY_DOCUMENT if message.opaque else Form.JSON
+        body = Body(form, message.documents, loose=message.loose)
         names = tuple(
             value
             for document in message.documents
@@ -97,11 +78,13 @@ class WriteRule:
         return all_of(*answers)
 
     def _about_method(self, reading: Reading) -> Match:
+        # What a method that is on no list does, only the server knows: a GET's work, or a POST's.
+        strange = Match.UNKNOWN if reading.methods - REGISTERED and not self.allow else Match.NO
         if self.get is not None and not reading.methods & _GETS:
-            return Match.NO
+            return strange
         if self.methods:
             wanted = self.methods & reading.methods if not self.allow else self.methods >= reading.methods
-            return Match.YES if wanted else Match.NO
+            return Match.YES if wanted else strange if self.methods - SAFE_METHODS else Match.NO
         # A rule with a URL and nothing else is about writes; one about content is about whatever holds that content.
         bare = self.get is None and not (self.graphql or self.json or self.rpc)
         return Match.NO if bare and reading.kind is Kind.READ else Match.YES
@@ -120,10 +103,20 @@ class WriteRule:
         if self.json is not None:
             hit = self.json.of(body.documents, fields, generous=generous)
             # A rule with an address is about what happens there, in whatever form it is sent.
-            hidden = body.form is Form.BINARY_DOCUMENT or (body.form is Form.GRPC and self.url is not None)
+            hidden = (
+                body.form is Form.BINARY_DOCUMENT or (body.form is Form.GRPC and self.url is not None) or body.loose
+            )
             yield Match.UNKNOWN if hit is Match.NO and hidden and generous else hit
         if self.rpc is not None:
-            yield self.rpc.hits_any(rpc, generous=generous)
+            yield _rpc(self.rpc, rpc, body, generous=generous)
+
+
+def _rpc(wanted: Pattern, names: tuple[str, ...], body: Body, *, generous: bool) -> Match:
+    """Allowing: each call of a batch has to be named, not one of them."""
+    calls = called(body.documents)
+    if generous or not calls:
+        return wanted.hits_any(names, generous=generous)
+    return all_of(*(wanted.hits_any((name, name.rsplit(".", 1)[-1]), generous=False) for name in calls))
 
 
 def _graphql(wanted: tuple[str | None, Pattern | None], calls: Calls | None, *, generous: bool) -> Match:
@@ -148,55 +141,6 @@ def _graphql(wanted: tuple[str | None, Pattern | None], calls: Calls | None, *, 
     return any_of([*answers, *([Match.UNKNOWN] if calls.unknown is not None else [])])
 
 
-def _at(value: Any, pointer: tuple[str, ...], *, generous: bool) -> Iterator[Any]:
-    """Values at a pointer. Generous: keys in any case, and inside each element of a batch."""
-    if not pointer:
-        yield value
-        return
-    head, rest = pointer[0], pointer[1:]
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if key == head or (generous and fold(key) == fold(head)):
-                yield from _at(item, rest, generous=generous)
-    elif isinstance(value, list):
-        if head.isdecimal() and int(head) < len(value):
-            yield from _at(value[int(head)], rest, generous=generous)
-        elif generous:
-            for item in value:
-                yield from _at(item, pointer, generous=generous)
-
-
-def _names(name: str) -> tuple[str, ...]:
-    """`order[id]`, `order.id`, `order[0].id` as the parts of a pointer."""
-    return tuple(fold(part) for part in name.replace("[", ".").replace("]", "").split(".") if part)
-
-
-def _text(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case _:
-            return str(value)
-
-
-def _same(value: Any, wanted: Any, *, generous: bool) -> bool:
-    """Generous: as servers coerce, `"1001"`, `1001.0` and `1001` are alike, `"TRUE"` and `true`."""
-    if not generous:
-        return type(value) is type(wanted) and bool(value == wanted)
-    if fold(_text(value)) == fold(_text(wanted)):
-        return True
-    if isinstance(wanted, bool) and not isinstance(value, bool):
-        return fold(_text(value)) in (("1", "yes", "on") if wanted else ("0", "no", "off", ""))
-    try:
-        left, right = Decimal(_text(value).strip()), Decimal(_text(wanted).strip())
-    except InvalidOperation:
-        return False
-    # Readers that keep numbers as doubles cannot tell some large ones apart.
-    return left == right or (left.is_finite() and right.is_finite() and float(left) == float(right))
-
-
 def read_rule(raw: Mapping[str, Any], where: str) -> WriteRule:
     """Raises `ConfigError`, which names `where`. The schema has been checked; this is about what it cannot say."""
     told = raw.get("method")
@@ -212,7 +156,7 @@ def read_rule(raw: Mapping[str, Any], where: str) -> WriteRule:
         url=UrlPattern.read(raw["url"], f"{where}.url") if "url" in raw else None,
         get=UrlPattern.read(raw["get"], f"{where}.get") if "get" in raw else None,
         graphql=None if graphql is None else _read_graphql(graphql, f"{where}.graphql"),
-        json=None if json is None else _read_json(json, f"{where}.json"),
+        json=None if json is None else read_json(json, f"{where}.json"),
         rpc=Pattern.read(raw["rpc"], f"{where}.rpc", bare="glob") if "rpc" in raw else None,
         websocket=Pattern.read(raw["websocket"], f"{where}.websocket") if "websocket" in raw else None,
     )
@@ -220,9 +164,3 @@ def read_rule(raw: Mapping[str, Any], where: str) -> WriteRule:
 
 def _read_graphql(raw: Mapping[str, Any], where: str) -> tuple[str | None, Pattern | None]:
     return raw.get("operation"), Pattern.read(raw["name"], f"{where}.name") if "name" in raw else None
-
-
-def _read_json(raw: Mapping[str, Any], where: str) -> _Json:
-    pointer = tuple(part.replace("~1", "/").replace("~0", "~") for part in str(raw["pointer"]).split("/")[1:])
-    matches = Pattern.read(raw["matches"], f"{where}.matches") if "matches" in raw else None
-    return _Json(pointer, raw.get("equals"), "equals" in raw, matches)

@@ -106,6 +106,8 @@ class NetworkPolicy:
                 return blocked
         parts = urlsplit(reading.request.url)
         named = {_plain(value.strip(), parts.scheme) for value in reading.request.values("host")}
+        if any("@" in value for value in reading.request.values("host")):
+            return Block(HOST, "the Host header holds more than a host")
         if named - {_plain(parts.netloc, parts.scheme)}:
             return Block(HOST, "the Host header names another host than the request goes to")
         return None

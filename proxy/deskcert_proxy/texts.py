@@ -3,6 +3,7 @@ too long. A forbidding rule reads generously (case, width, invisible characters)
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,13 +12,14 @@ from typing import Any, Final, Self
 
 import regex
 
-from deskcert_proxy.urls import spellings, url_regex
+from deskcert_proxy.urls import resolved, spellings, url_regex
 from deskcert_schema.errors import ConfigError
 
-__all__ = ["Match", "Pattern", "UrlPattern", "all_of", "any_of", "fold", "shape"]
+__all__ = ["Match", "Pattern", "UrlPattern", "all_of", "any_of", "fold", "folds", "shape"]
 
 _KINDS: Final = ("exact", "glob", "regex", "contains")
 _MAX_TEXT: Final = 1 << 20
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _TIMEOUT_S: Final = 0.05
 """For one expression over one text."""
 
@@ -43,9 +45,14 @@ def any_of(answers: list[Match]) -> Match:
 def fold(text: str) -> str:
     """Case, width and invisible characters away."""
     if text.isascii():
-        return text.lower().strip()
+        return _CONTROL.sub("", text).lower().strip()
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn", "Cc")).strip()
+
+
+def folds(text: str) -> tuple[str, ...]:
+    """Folded; and, where a null byte stands in it, as a reader that stops there has it."""
+    return (fold(text),) if "\0" not in text else (fold(text), fold(text.partition("\0")[0]))
 
 
 def shape(raw: Any, where: str, *, bare: str) -> tuple[str, str]:
@@ -99,8 +106,8 @@ class Pattern:
         if not generous and self.kind in ("exact", "contains") and self.source not in text:
             return Match.NO
         candidates = [text] if self.kind == "regex" else [fold(text)]
-        if self.kind == "regex" and generous:
-            candidates.append(fold(text))
+        if generous:
+            candidates += folds(text)
         return any_of([_within(self._regex, one, full=not partly) for one in candidates])
 
     def hits_any(self, texts: tuple[str, ...], *, generous: bool = True) -> Match:
@@ -110,14 +117,20 @@ class Pattern:
 @dataclass(frozen=True, slots=True)
 class UrlPattern:
     source: str
+    with_query: bool
+    """It says something about the query. Else only the path counts: where a page wants to go afterwards does not."""
     _regex: regex.Pattern[str] = field(repr=False, compare=False)
 
     @classmethod
     def read(cls, raw: Any, where: str) -> Self:
         kind, source = shape(raw, where, bare="glob")
-        return cls(source, _compile(url_regex(kind, source), where))
+        return cls(source, kind == "regex" or "?" in source, _compile(url_regex(kind, source), where))
 
     def hits(self, url: str, *, generous: bool = True) -> Match:
-        """Forbidding: any spelling counts. Allowing: the URL as it stands, with or without its query."""
-        texts = spellings(url) if generous else (url, url.split("?", 1)[0])
-        return any_of([_within(self._regex, text, full=True) for text in texts])
+        """Forbidding: any spelling counts. Allowing: the URL as it stands, with or without its query, and whatever
+        servers make of its path."""
+        if generous:
+            return any_of([_within(self._regex, text, full=True) for text in spellings(url, query=self.with_query)])
+        if any(_within(self._regex, text, full=True) is not Match.YES for text in resolved(url)):
+            return Match.NO
+        return any_of([_within(self._regex, text, full=True) for text in (url, url.split("?", 1)[0])])

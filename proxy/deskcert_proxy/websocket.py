@@ -1,24 +1,19 @@
-"""A message from the page through an open WebSocket: the documents and texts in it.
-
-Framings that hide a document behind a prefix are undone: Socket.IO (`42["event",…]`), SignalR (records end with 0x1e),
-Phoenix (`[ref, ref, topic, event, payload]` is plain JSON), graphql-ws (`{"type":"subscribe","payload":{…}}`).
-"""
+"""A message from the page through an open WebSocket: the documents and texts in it."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from deskcert_proxy.framings import framed_documents
 from deskcert_proxy.graphql_calls import Calls, payload_calls
 from deskcert_proxy.request import Kind, Unreadable
-from deskcert_proxy.strict_json import NotJson, loads, looks_like_json
+from deskcert_proxy.strict_json import is_loose_json, maps
 
 __all__ = ["Message", "read_message"]
 
-_SOCKET_IO: Final = re.compile(r"\s*[0-9]{1,4}(?:/[^,\[{]*,)?[0-9]*(?=[\[{])")
 _QUIET: Final = frozenset(("connection_init", "init", "ping", "pong", "complete", "stop", "heartbeat", "keepalive"))
 _MAX: Final = 16 << 20
 
@@ -33,6 +28,8 @@ class Message:
     opaque: bool
     """Binary that is no text: a rule about its content cannot be answered."""
     unreadable: str | None = None
+    loose: bool = False
+    """Only lenient readers take it for JSON."""
 
 
 def read_message(content: bytes, *, text: bool) -> Message:
@@ -56,26 +53,11 @@ def _read(content: bytes, *, text: bool) -> Message:
         return Message(Kind.WRITE, (), (), None, opaque=True)
     if "\0" in plain[:4] and plain.strip("\0"):
         return Message(Kind.WRITE, (plain,), (), None, opaque=True)
-    documents = tuple(_documents(plain))
+    documents = tuple(framed_documents(plain))
     texts = dict.fromkeys((plain, *(again for document in documents for again in _again(document))))
     calls = _calls(documents)
-    return Message(_kind(plain, documents, calls), tuple(texts), documents, calls, opaque=False)
-
-
-def _documents(plain: str) -> Iterator[Any]:
-    for record in plain.split("\x1e"):
-        body = record
-        if (prefix := _SOCKET_IO.match(record)) is not None:
-            body = record[prefix.end() :]
-        elif not looks_like_json(record):
-            # A command in front of a document, as STOMP and home-made protocols have it.
-            start = min((at for at in (record.find("{"), record.find("[")) if at >= 0), default=-1)
-            body = record[start:].rstrip("\0\r\n ") if start >= 0 else ""
-        if body.strip():
-            try:
-                yield loads(body)
-            except NotJson:
-                continue
+    loose = not documents and is_loose_json(plain)
+    return Message(_kind(plain, documents, calls), tuple(texts), documents, calls, opaque=False, loose=loose)
 
 
 def _again(document: Any) -> Iterator[str]:
@@ -86,7 +68,7 @@ def _again(document: Any) -> Iterator[str]:
 def _calls(documents: tuple[Any, ...]) -> Calls | None:
     found = []
     for document in documents:
-        for payload in _maps(document):
+        for payload in maps(document):
             calls = payload_calls(payload, {}, at_home="query" in payload and "operationName" in payload)
             if calls is not None:
                 found.append(calls)
@@ -94,20 +76,6 @@ def _calls(documents: tuple[Any, ...]) -> Calls | None:
         return None
     unknown = next((call.unknown for call in found if call.unknown is not None), None)
     return Calls(tuple(operation for call in found for operation in call.operations), unknown)
-
-
-def _maps(document: Any) -> Iterator[dict[str, Any]]:
-    """Objects down to the third level: a payload may stand inside an envelope."""
-    level = [document]
-    for _ in range(3):
-        below: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                yield item
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-        level = below
 
 
 def _kind(plain: str, documents: tuple[Any, ...], calls: Calls | None) -> Kind:

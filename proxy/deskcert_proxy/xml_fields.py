@@ -11,7 +11,7 @@ from typing import Final
 
 from deskcert_proxy.request import Unreadable
 
-__all__ = ["check_xml", "xml_fields"]
+__all__ = ["called_in", "check_xml", "xml_fields"]
 
 _TOKEN: Final = re.compile(
     r"<!\[CDATA\[(?P<data>.*?)\]\]>|<!--.*?-->|<\?.*?\?>|<!(?:[^>]*)>"
@@ -53,6 +53,33 @@ def xml_fields(text: str) -> list[tuple[str, str]]:
             open_elements[-1][1].append(token["data"] or html.unescape(token["text"] or ""))
         if len(found) > _MAX_FIELDS:
             raise Unreadable(f"more than {_MAX_FIELDS} elements")
+    return found
+
+
+def called_in(text: str) -> list[str]:
+    """XML-RPC's method names, those of a multicall too; and the elements of a SOAP body."""
+    found: list[str] = []
+    fields = xml_fields(text)
+    names_follow = False
+    for name, value in fields:
+        if name.lower().endswith("methodname"):
+            found.append(value.strip())
+        elif name == "name":
+            names_follow = value.strip().lower() == "methodname"
+        elif names_follow and name in ("value", "string"):
+            found.append(value.strip())
+    depth_of_body, depth = -1, 0
+    for token in _TOKEN.finditer(text):
+        if token["start"] is not None:
+            if depth == depth_of_body + 1 and depth_of_body >= 0:
+                found.append(_local(token["start"]))
+            if _local(token["start"]).lower() == "body" and depth_of_body < 0:
+                depth_of_body = depth
+            depth += not token["empty"]
+        elif token["end"] is not None:
+            depth -= 1
+            if depth <= depth_of_body:
+                depth_of_body = -1
     return found
 
 
