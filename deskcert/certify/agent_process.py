@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, StreamScrubber
+from deskcert.certify.forks import Forks
 from deskcert.certify.kept import Kept
 from deskcert.certify.orphans import Orphans
 from deskcert.certify.processes import child_environment, sweep
@@ -74,6 +75,8 @@ class Launch:
     """Beside the allow-list."""
     wrap: Callable[[Sequence[str]], list[str]] = list
     """The command that is really started."""
+    forks: Forks | None = None
+    """For a reference agent: starts it sooner."""
 
 
 def expand(command: Sequence[str], *, task: str, more: Mapping[str, str] | None = None) -> list[str]:
@@ -120,13 +123,15 @@ class AgentRun:
                 env=child_environment(self._token, self._keep) | dict(self._launch.environment),
                 cwd=self._cwd,
                 limit=MAX_LINE,
+                forks=self._launch.forks,
             )
         except (OSError, ValueError) as exc:
             await asyncio.to_thread(Orphans.sweep)
             await self._note("crashed", {"why": f"the command could not be started: {exc}"})
             return AgentEnd(Ended.NOT_STARTED, f"the agent's command could not be started: {exc}")
         # The command itself may hold a user's secrets; `run.start` has its digest.
-        await self._note("started", {"program": Path(self._command[0]).name, "arguments": len(self._command) - 1})
+        started = {"program": Path(self._command[0]).name, "arguments": len(self._command) - 1}
+        await self._note("started", started | ({"forked": True} if process.forked else {}))
         stderr = asyncio.create_task(self._keep_stderr(process))
         try:
             end = await self._talk(process, task)

@@ -27,6 +27,7 @@ import structlog
 
 from deskcert.certify.config import Settings
 from deskcert.certify.fixture import Application
+from deskcert.certify.forks import Forks
 from deskcert.certify.guarded import WarmBrowser, opener
 from deskcert.certify.https import Trust
 from deskcert.certify.own_app import OwnApplication
@@ -109,6 +110,7 @@ class _Campaign:
         self._certification = secrets.token_hex(16)
         self._trust = Trust(len(plan), proxied=settings.proxy != "off", https=suite.https)
         self._todo = list(enumerate(plan, start=1))
+        self._forks: Forks | None = None
         self.reports: list[RunReport] = []
         self.interrupted = False
 
@@ -119,7 +121,10 @@ class _Campaign:
         os.environ[TOKEN_VARIABLE] = self._token
         try:
             arguments = browser_arguments(self._settings, self._trust.hashes)
-            async with WarmBrowser.started(self._progress.note, arguments) as browser:
+            async with (
+                Forks.started(self._token) as self._forks,
+                WarmBrowser.started(self._progress.note, arguments) as browser,
+            ):
                 workers = [asyncio.create_task(self._work(browser)) for _ in range(self._workers())]
                 with self._ended_by_signal(workers):
                     results = await asyncio.gather(*workers, return_exceptions=True)
@@ -203,7 +208,7 @@ class _Campaign:
     async def _started(self, folder: Path, tls: tuple[Path, Path] | None) -> UnderTest:
         if (app := self._suite.app) is not None:
             return await OwnApplication.start(app, folder, token=self._token, secrets=self._suite.secrets)
-        return await Application.start(folder, token=self._token, tls=tls)
+        return await Application.start(folder, token=self._token, tls=tls, forks=self._forks)
 
     async def _one(self, now: _Ahead, browser: WarmBrowser) -> RunReport:
         from deskcert_ledger import RunLedger, SystemClock
@@ -248,6 +253,7 @@ class _Campaign:
             policy=start["policy"]["content"],
             second_line=now.line,
             secrets=self._suite.secrets,
+            forks=self._forks,
         )
         report = await runner.run()
         _LOG.info("run ended", run=now.run, outcome=report.outcome, reason=report.sentence)

@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 import http.client
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from deskcert.certify.forks import Forks, Program, start_program
 from deskcert.certify.oracle import OracleAnswers, ask
 from deskcert.certify.processes import child_environment
 from deskcert_schema.errors import HarnessError
@@ -41,8 +41,8 @@ class NotUnderstood(HarnessError):
 class Application:
     """A running application under test. Make it with `start`, end it with `close`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, folder: Path, url: str, control: str) -> None:
-        self._process = process
+    def __init__(self, process: Program, folder: Path, url: str, control: str, forks: Forks | None) -> None:
+        self._process, self._forks = process, forks
         self.folder, self.url, self.control = folder, url, control
 
     @property
@@ -58,30 +58,30 @@ class Application:
         return self._process.returncode is None
 
     @classmethod
-    async def start(cls, folder: Path, *, token: str, tls: tuple[Path, Path] | None = None) -> Application:
-        """`folder` exists. `tls`: files of a certificate and its key, for HTTPS. Raises `HarnessError` when it does not
-        say that it is ready within 20 s."""
+    async def start(
+        cls, folder: Path, *, token: str, tls: tuple[Path, Path] | None = None, forks: Forks | None = None
+    ) -> Application:
+        """`folder` exists. `tls`: files of a certificate and its key, for HTTPS. `forks`: to start it, and its oracle,
+        sooner. Raises `HarnessError` when it does not say that it is ready within 20 s."""
         arguments = ["--port", "0", "--db", "app.sqlite", "--effects", "effects.jsonl", "--exit-with-stdin"]
         if tls is not None:
             arguments += ["--tls-cert", str(tls[0].resolve()), "--tls-key", str(tls[1].resolve())]
         with (folder / "log.txt").open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
+            process = await start_program(
+                forks,
                 "deskcert_fixture_app",
                 *arguments,
                 cwd=folder,
                 env=child_environment(token),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
+                stderr=log.fileno(),
             )
         assert process.stdout is not None
         try:
             line = await asyncio.wait_for(process.stdout.readline(), _READY_S)
             ready = json.loads(line)
-            return cls(process, folder, str(ready["url"]), str(ready["control"]))
+            return cls(process, folder, str(ready["url"]), str(ready["control"]), forks)
         except (TimeoutError, ValueError, KeyError, TypeError) as exc:
             await _end(process)
             raise HarnessError(
@@ -134,7 +134,7 @@ class Application:
             raise HarnessError(f"the application under test did not answer {method} {path}: {exc}") from exc
 
     async def ask(self, items: Sequence[Mapping[str, Any]], *, token: str) -> OracleAnswers:
-        return await ask(items, self.database, self.effects, token=token)
+        return await ask(items, self.database, self.effects, token=token, forks=self._forks)
 
     async def close(self) -> None:
         await _end(self._process)
@@ -154,7 +154,7 @@ def _request(method: str, url: str, body: object) -> Mapping[str, Any]:
     return answer
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: Program) -> None:
     """Close its standard input, which is its sign to end; kill it when it does not."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):

@@ -18,7 +18,12 @@ import signal
 import sys
 from pathlib import Path
 
-__all__: list[str] = []
+TYPE_CHECKING = False  # importing typing would be most of the time to start
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Never
+
+__all__ = ["forking", "keep"]
 
 _PR_SET_CHILD_SUBREAPER = 36
 _EVERY_S = 0.2
@@ -43,7 +48,16 @@ def _say(fd: int, words: str) -> None:
         os.write(fd, f"{words}\n".encode())
 
 
-def _begin(command: list[str], status: int) -> int:
+def forking(program: Callable[[], Never], status: int) -> int:
+    """Begin a program that this process has imported already (`forkserver.py`)."""
+    pid = os.fork()
+    if pid == 0:
+        os.close(status)
+        program()
+    return _begun(pid, status)
+
+
+def _spawning(command: list[str], status: int) -> int:
     try:
         pid = os.posix_spawnp(
             command[0],
@@ -55,6 +69,10 @@ def _begin(command: list[str], status: int) -> int:
     except OSError as exc:
         _say(status, f"failed {exc.errno}")
         sys.exit(127)
+    return _begun(pid, status)
+
+
+def _begun(pid: int, status: int) -> int:
     _say(status, "started")
     # Whoever waits for the end of its output must not wait for us.
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -63,7 +81,8 @@ def _begin(command: list[str], status: int) -> int:
     return pid
 
 
-def _main(status: int, most: int, command: list[str]) -> None:
+def keep(status: int, most: int, begin: Callable[[int], int]) -> Never:
+    """`begin` starts the program, tells `status`, and returns its process. Ends when nothing below is left."""
     from deskcert.certify.reaper import descendants, end_below
 
     os.set_inheritable(status, False)
@@ -72,14 +91,14 @@ def _main(status: int, most: int, command: list[str]) -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     before = _running()
-    first = _begin(command, status)
+    first = begin(status)
     while True:
         try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == first:
                     _say(status, f"exit {os.waitstatus_to_exitcode(ended[1])}")
         except ChildProcessError:
-            return
+            os._exit(0)
         if _running() - before > most and (many := len(descendants(os.getpid()))) > most:
             _say(status, f"many {many}")
             end_below(os.getpid())
@@ -88,4 +107,4 @@ def _main(status: int, most: int, command: list[str]) -> None:
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[2]))
-    _main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[4:])
+    keep(int(sys.argv[1]), int(sys.argv[2]), lambda status: _spawning(sys.argv[4:], status))

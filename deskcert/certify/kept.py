@@ -9,8 +9,9 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from deskcert.certify.forks import Forked, Forks, Program
 from deskcert.certify.processes import exit_of
 from deskcert.certify.reaper import end_below
 
@@ -25,7 +26,7 @@ _START_S: Final = 20.0
 class Kept:
     """Make it with `start`, end it with `end`."""
 
-    def __init__(self, keeper: asyncio.subprocess.Process) -> None:
+    def __init__(self, keeper: Program) -> None:
         self._keeper = keeper
         self.stdin, self.stdout, self.stderr = keeper.stdin, keeper.stdout, keeper.stderr
         self.status: int | None = None
@@ -47,21 +48,14 @@ class Kept:
         stdout: int,
         stderr: int,
         limit: int = 1 << 16,
+        forks: Forks | None = None,
     ) -> Self:
-        """In a session of its own. Raises `OSError` or `ValueError` when there is no such program."""
+        """In a session of its own, forked with `forks` where that is possible. Raises `OSError` or `ValueError` when
+        there is no such program."""
         reading, writing = os.pipe()
+        given: dict[str, Any] = {"stdin": stdin, "stdout": stdout, "stderr": stderr, "env": dict(env), "cwd": cwd}
         try:
-            keeper = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", str(_KEEPER), str(writing), str(MOST_PROCESSES), "--", *words),
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env=dict(env),
-                cwd=cwd,
-                start_new_session=True,
-                pass_fds=(writing,),
-                limit=limit,
-            )
+            keeper = await _keeper(words, writing, forks, limit=limit, **given)
         except BaseException:
             os.close(reading)
             raise
@@ -81,6 +75,10 @@ class Kept:
             number = int(word.removeprefix("failed ")) if word.startswith("failed ") else 0
             raise OSError(number, os.strerror(number) if number else "its keeper did not start", words[0])
         return kept
+
+    @property
+    def forked(self) -> bool:
+        return isinstance(self._keeper, Forked)
 
     @property
     def gone(self) -> bool:
@@ -140,3 +138,15 @@ class Kept:
             self._ended.set()
             if not self._begun.done():
                 self._begun.set_result("")
+
+
+async def _keeper(words: Sequence[str], status: int, forks: Forks | None, **given: Any) -> Program:
+    if forks is not None and forks.can(words):
+        with contextlib.suppress(OSError):
+            return await forks.start(words, keep=(status, MOST_PROCESSES), **given)
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", str(_KEEPER), str(status), str(MOST_PROCESSES), "--", *words),
+        start_new_session=True,
+        pass_fds=(status,),
+        **given,
+    )

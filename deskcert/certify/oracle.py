@@ -30,7 +30,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets
 from deskcert.certify.questions import (
@@ -45,7 +45,10 @@ from deskcert.certify.questions import (
     rows_of_command,
 )
 
-__all__ = ["Answer", "OracleAnswers", "answer", "ask", "ask_about"]
+if TYPE_CHECKING:
+    from deskcert.certify.forks import Forks
+
+__all__ = ["Answer", "OracleAnswers", "answer", "ask", "ask_about", "main"]
 
 _PROCESS_S = 15.0
 _QUERY_S = 3.0
@@ -71,9 +74,11 @@ class OracleAnswers:
     """Effects in the whole log by the connection that they came by, `proxy | direct`."""
 
 
-async def ask(items: Sequence[Mapping[str, Any]], database: Path, effects: Path, *, token: str) -> OracleAnswers:
+async def ask(
+    items: Sequence[Mapping[str, Any]], database: Path, effects: Path, *, token: str, forks: Forks | None = None
+) -> OracleAnswers:
     """About deskcert's own application."""
-    return await ask_about(items, Ground(database, database.parent), effects, token=token)
+    return await ask_about(items, Ground(database, database.parent), effects, token=token, forks=forks)
 
 
 async def ask_about(
@@ -83,24 +88,20 @@ async def ask_about(
     *,
     token: str,
     secrets: EnvSecrets = NOTHING_SECRET,
+    forks: Forks | None = None,
 ) -> OracleAnswers:
     """Start the oracle process and ask. It failing, or not answering in time, is "not established" for every item.
     `effects`: None for an application that has no such log. No secret comes back in what was observed."""
     import asyncio  # not needed in the oracle's own process, where it would be most of the time to start
 
+    from deskcert.certify.forks import start_program
     from deskcert.certify.processes import child_environment
 
     told: dict[str, Any] = {"items": [secrets.fill(dict(i)) for i in items], "ground": ground.as_json()}
     question = json.dumps(told | {"effects": None if effects is None else str(effects)})
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "deskcert.certify.oracle",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=child_environment(token),
-        start_new_session=True,
+    pipe = asyncio.subprocess.PIPE
+    process = await start_program(
+        forks, "deskcert.certify.oracle", stdin=pipe, stdout=pipe, stderr=pipe, env=child_environment(token), cwd=None
     )
     err, limit = b"", _PROCESS_S + _longest(items, ground)
     try:
@@ -287,7 +288,8 @@ def _read_effects(path: Path) -> list[Mapping[str, Any]] | None:
     return effects
 
 
-def _main() -> None:
+def main() -> None:
+    """Standard input to standard output."""
     question = json.load(sys.stdin)
     ground = Ground.read(question["ground"])
     effects = None if question["effects"] is None else _read_effects(Path(question["effects"]))
@@ -301,4 +303,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    main()

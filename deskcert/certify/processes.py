@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterable
+from typing import Protocol
 
 from deskcert.certify.reaper import TOKEN_VARIABLE, Family, kill_all
 
@@ -16,13 +17,18 @@ KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", 
 """Everything else in deskcert's environment (keys, tokens of a CI service) stays out of an agent's."""
 
 
+class Exiting(Protocol):
+    @property
+    def returncode(self) -> int | None: ...
+
+
 def child_environment(token: str, extra: Iterable[str] = ()) -> dict[str, str]:
     """`extra`: names of further variables that the configuration lets through."""
     names = (*KEPT_VARIABLES, *extra)
     return {name: os.environ[name] for name in names if name in os.environ} | {TOKEN_VARIABLE: token}
 
 
-async def exit_of(process: asyncio.subprocess.Process) -> int:
+async def exit_of(process: Exiting) -> int:
     """Its status, as soon as it has exited. `Process.wait` of some 3.12 releases also waits until every pipe is closed,
     which a grandchild can hold open (CPython issue 119710)."""
     while process.returncode is None:  # noqa: ASYNC110 - there is no event to wait for, see above

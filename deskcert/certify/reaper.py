@@ -167,7 +167,8 @@ def _alive(pid: int) -> bool:
 
 def _is_keeper(pid: int) -> bool:
     try:
-        return b"keeper.py\0" in (_PROC / str(pid) / "cmdline").read_bytes()
+        command = (_PROC / str(pid) / "cmdline").read_bytes()
+        return b"keeper.py\0" in command or b"deskcert.certify.forkserver\0" in command
     except OSError:
         return False
 

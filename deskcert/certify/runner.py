@@ -20,6 +20,7 @@ from deskcert.certify.agent_process import AgentEnd, Ended
 from deskcert.certify.config import AgentSpec
 from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets
 from deskcert.certify.fixture import Perturbed
+from deskcert.certify.forks import Forks
 from deskcert.certify.oracle import OracleAnswers
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.recorder import Recorder
@@ -110,8 +111,9 @@ class Runner:
         policy: Mapping[str, Any] | None = None,
         second_line: Awaitable[SecondLine] | None = None,
         secrets: EnvSecrets = NOTHING_SECRET,
+        forks: Forks | None = None,
     ) -> None:
-        self._secrets = secrets
+        self._secrets, self._forks = secrets, forks
         self._sandbox = sandbox if sandbox is not None else Sandbox("none", cwd)
         self._policy = policy or {}
         self._planned, self._live, self._folder, self._recorder = planned, live, folder, recorder
@@ -226,6 +228,7 @@ class Runner:
             keep_environment=(*self._agent.environment, *(scenario.plan_secrets if self._agent.builtin else ())),
             cwd=self._cwd,
             secrets=self._secrets,
+            forks=self._forks if self._agent.builtin else None,
         )
         task = self._secrets.fill(scenario.instruction)
         return await agent.run(Task(task, url, scenario.actions, scenario.seconds))

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from deskcert.certify.agent_process import AgentEnd, AgentRun, Ended, Handle, Launch, Note
 from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, StreamScrubber
+from deskcert.certify.forks import Forks
 from deskcert.certify.kept import Kept
 from deskcert.session.jsonlines import MAX_LINE, Task
 from deskcert.ways.guarding import About, Gate
@@ -47,12 +48,13 @@ def agent_run(
     keep_environment: Sequence[str] = (),
     cwd: Path | None = None,
     secrets: EnvSecrets = NOTHING_SECRET,
+    forks: Forks | None = None,
 ) -> AgentRun:
-    """An agent in one run, not started yet."""
+    """An agent in one run, not started yet. `forks`: for a reference agent, where nothing stands in front of it."""
     given: dict[str, Any] = {"folder": folder, "token": token, "note": note, "cwd": cwd}
     given |= {"keep_environment": keep_environment, "secrets": secrets}
     if transport == "jsonl":
-        launch = Launch(wrap=sandbox.command)
+        launch = Launch(wrap=sandbox.command, forks=forks)
         return AgentRun(command, handle=handle, launch=launch, **given)
     return McpAgentRun(command, transport=transport, sandbox=sandbox, about=about, handle=handle, **given)
 

@@ -16,7 +16,7 @@ from deskcert_fixture_app.lab import ORDINARY, VARIANTS
 from deskcert_fixture_app.office import Office
 from deskcert_fixture_app.store import day, money
 
-__all__ = ["page_routes", "render"]
+__all__ = ["compile_templates", "page_routes", "render"]
 
 ORDER_STATES = ("waiting", "approved", "shipped", "cancelled")
 VIRTUAL_FROM = 60
@@ -35,6 +35,12 @@ def _templates() -> Environment:
     )
     env.filters |= {"money": money, "day": day}
     return env
+
+
+def compile_templates() -> None:
+    """All of them at once, so that a process forked from this one finds them compiled."""
+    for name in _templates().list_templates():
+        _templates().get_template(name)
 
 
 def render(office: Office, template: str, *, section: str, status: int = 200, **values: Any) -> Response:
