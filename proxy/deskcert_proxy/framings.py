@@ -23,7 +23,7 @@ def framed_documents(plain: str) -> Iterator[Any]:
         body = record
         if (prefix := _SOCKET_IO.match(record)) is not None:
             body = record[prefix.end() :]
-        elif not looks_like_json(record):
+        elif not looks_like_json(record) and record.lstrip()[:1] != '"':
             # A command in front of a document, as STOMP and home-made protocols have it.
             start = min((at for at in (record.find("{"), record.find("[")) if at >= 0), default=-1)
             body = record[start:].rstrip("\0\r\n ") if start >= 0 else ""
