@@ -23,11 +23,13 @@ import yaml
 from deskcert_schema.errors import ConfigError
 from deskcert_schema.problems import Path, Position, Positions, Problem, path_text, shorten
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Loaded", "load"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "Loaded", "load"]
 
 MAX_BYTES: Final = 1024 * 1024
 """Of the text, encoded as UTF-8."""
 MAX_DEPTH: Final = 32
+MAX_VALUES: Final = 50_000
+"""Keys and values of one file: a megabyte of `[],` takes a reader a quarter of a minute, and says nothing."""
 MAX_INT: Final = 2**53
 """Exclusive: the record holds no integer from here on, and most JSON readers lose digits."""
 _MAX_PROBLEMS: Final = 20
@@ -64,8 +66,10 @@ def load(text: str, *, name: str) -> Loaded:
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             reader.take(event)
-    except _TooDeep as exc:
-        raise _error(name, exc.position, f"more than {MAX_DEPTH} levels deep; nothing we read needs that") from None
+            if len(reader.problems) >= _MAX_PROBLEMS:  # the rest would say the same again
+                break
+    except _TooMuch as exc:
+        raise _error(name, exc.position, f"more than {exc}; nothing we read needs that") from None
     except yaml.MarkedYAMLError as exc:
         raise _error(name, _position(exc.problem_mark or exc.context_mark), _syntax(exc)) from None
     except yaml.reader.ReaderError as exc:
@@ -88,10 +92,10 @@ def load(text: str, *, name: str) -> Loaded:
     return Loaded(name, reader.value, Positions(reader.values, reader.keys))
 
 
-class _TooDeep(Exception):
-    def __init__(self, position: Position) -> None:
+class _TooMuch(Exception):
+    def __init__(self, position: Position, what: str) -> None:
         self.position = position
-        super().__init__()
+        super().__init__(what)
 
 
 @dataclass(slots=True)
@@ -112,6 +116,7 @@ class _Reader:
     value: Any = None
     empty: bool = True
     documents: int = 0
+    count: int = 0
     problems: list[Problem] = field(default_factory=list)
     values: dict[Path, Position] = field(default_factory=dict)
     keys: dict[Path, Position] = field(default_factory=dict)
@@ -120,6 +125,9 @@ class _Reader:
 
     def take(self, event: yaml.Event) -> None:
         self.last = _position(event.start_mark)
+        self.count += isinstance(event, yaml.NodeEvent)
+        if self.count > MAX_VALUES:
+            raise _TooMuch(self.last, f"{MAX_VALUES} keys and values")
         match event:
             case yaml.DocumentStartEvent():
                 self._document(event)
@@ -155,7 +163,7 @@ class _Reader:
 
     def _open(self, value: dict[str, Any] | list[Any]) -> None:
         if len(self.stack) >= MAX_DEPTH:
-            raise _TooDeep(self.last)
+            raise _TooMuch(self.last, f"{MAX_DEPTH} levels deep")
         if self._wants_key():
             self._problem("a key must be text, not a list or a mapping")
             self._set_key(None)
@@ -251,7 +259,7 @@ class _Reader:
 
 def _refuse_text(text: str, name: str) -> None:
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise ConfigError(f"{name}: larger than 1 MiB; nothing we read needs that")
+        raise ConfigError(f"{name}:1:1: larger than 1 MiB; nothing we read needs that")
     if found := _TAB_INDENT.search(text):
         position = _place(text, found.end() - 1)
         raise _error(name, position, "a tab in the indentation; use spaces")
