@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench evidence docs clean
 
+# Whatever is to go to pytest besides; `PYTEST_ARGS="-n0 tests/guard"` for one process and a part.
 PYTEST_ARGS ?=
 
 help:  ## what there is
@@ -14,7 +15,7 @@ demo: setup  ## certify the reference agent on the built-in suite: real browser,
 	@.venv/bin/deskcert demo
 
 test: setup check  ## static checks and the whole test suite
-	@.venv/bin/python -m pytest $(PYTEST_ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 check: setup  ## ruff, mypy --strict, import-linter
 	@.venv/bin/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,21 @@ def pytest_report_header(config: pytest.Config) -> str:
 def fresh_seed() -> int:
     """Another one in each run, printed in the header, so that a failure can be repeated."""
     return int(os.environ["DESKCERT_TEST_SEED"])
+
+
+@pytest.fixture
+def told(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Say a line at the end of the whole run, passed or not, in whichever process the test runs."""
+    return lambda line: record_property("told", line)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    lines = [line for report in reports for name, line in report.user_properties if name == "told"]
+    if lines:
+        terminalreporter.section("measured and counted in this run")
+        for line in dict.fromkeys(map(str, lines)):
+            terminalreporter.write_line(line)
 
 
 def _judge(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -12,10 +13,12 @@ from scripts.evidence_trace import Step, Trace, crash_state
 
 
 @pytest.mark.evidence
-def test_a_crash_loses_nothing_acknowledged_and_is_never_taken_for_tampering(fresh_seed: int) -> None:
+def test_a_crash_loses_nothing_acknowledged_and_is_never_taken_for_tampering(
+    fresh_seed: int, told: Callable[[str], None]
+) -> None:
     """About one per cent of the million; a failure names the seed that repeats it."""
     found = crash_states(f"{fresh_seed}/ci", 10_000)
-    print(f"crash states: seed {fresh_seed}, {dict(sorted(found.counts.items()))}")
+    told(f"crash states: seed {fresh_seed}, {dict(sorted(found.counts.items()))}")
     assert found.failures == []
     assert found.done == 10_000
     assert found.counts["lost_records"] == 0

@@ -19,9 +19,11 @@ def apart(work: Callable[[str, int], Outcome], seed: str, count: int) -> Outcome
 
 
 @pytest.mark.evidence
-def test_killing_writer_sequencer_and_both_loses_nothing_acknowledged(fresh_seed: int) -> None:
+def test_killing_writer_sequencer_and_both_loses_nothing_acknowledged(
+    fresh_seed: int, told: Callable[[str], None]
+) -> None:
     found = apart(kill_writers, f"{fresh_seed}/ci", 12)
-    print(f"killed writers: seed {fresh_seed}, {found.counts}")
+    told(f"killed writers: seed {fresh_seed}, {found.counts}")
     assert found.failures == []
     assert (found.counts["lost_records"], found.counts["dispatches_without_intent"]) == (0, 0)
     assert found.counts["acknowledged_records"] >= 12
@@ -31,9 +33,9 @@ def test_killing_writer_sequencer_and_both_loses_nothing_acknowledged(fresh_seed
 
 
 @pytest.mark.evidence
-def test_a_recovery_killed_at_any_of_its_calls_is_recovered(fresh_seed: int) -> None:
+def test_a_recovery_killed_at_any_of_its_calls_is_recovered(fresh_seed: int, told: Callable[[str], None]) -> None:
     found = apart(kill_recoveries, f"{fresh_seed}/ci", 40)
-    print(f"killed recoveries: seed {fresh_seed}, {found.counts}")
+    told(f"killed recoveries: seed {fresh_seed}, {found.counts}")
     assert found.failures == []
     assert found.counts["killed"] >= 40
     assert found.counts["lost_records"] == 0

@@ -39,7 +39,7 @@ print(json.dumps([seqs, taken]))
 
 
 def test_eight_processes_get_one_gapless_order(
-    create: Callable[..., RunLedger], key: ProjectKey, capsys: pytest.CaptureFixture[str]
+    create: Callable[..., RunLedger], key: ProjectKey, told: Callable[[str], None]
 ) -> None:
     ledger = create()
     with LedgerServer(ledger, w="guard", kinds=frozenset({"claim"})) as server:
@@ -69,8 +69,7 @@ def test_eight_processes_get_one_gapless_order(
     assert min(counts) * 10 > max(counts), "a writer starved"
     taken = sorted(us for _, times in answers for us in times)
     p50, p99 = statistics.median(taken), taken[len(taken) * 99 // 100]
-    with capsys.disabled():
-        print(f"\n{WRITERS} writers, {sum(counts)} records: p50 {p50:.0f} us, p99 {p99} us, p99/p50 {p99 / p50:.1f}")
+    told(f"{WRITERS} writers, {sum(counts)} records: p50 {p50:.0f} us, p99 {p99} us, p99/p50 {p99 / p50:.1f}")
     assert verify_run(ledger.folder, pins=[key.vkey], every_signature=True).headline == "complete"
 
 
