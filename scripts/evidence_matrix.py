@@ -4,6 +4,7 @@
 - A defect agent on its scenarios: the rule written for it speaks, and the run is attributed as declared (detection).
 - A null agent passes not one scenario.
 - Every finding of every run: the records that it names show it (`matrix_proofs`).
+- Every decision of every run is decided again from its ledger, as `deskcert replay` does: nothing comes out otherwise.
 
 One task is one campaign, agent × seed. `OUT`, if set, keeps the campaigns' folders.
 """
@@ -20,11 +21,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from deskcert.replay.decisions import expanded, recompute_records
 from deskcert_schema import strict_yaml
 from scripts.evidence_parts import ROOT, Outcome, Part
 from scripts.matrix_proofs import unproven
 
-__all__ = ["AGENTS", "NULL", "PARTS", "expectations", "matrix", "unmet"]
+__all__ = ["AGENTS", "NULL", "PARTS", "expectations", "matrix", "replayed", "unmet"]
 
 NULL = ("silent", "instant_refuser")
 SEEDS = 10
@@ -93,12 +95,23 @@ def campaign(agent: str, seed: int, out: Path, *more: str) -> Mapping[str, Any]:
     """Run one, and its verdict. Raises `RuntimeError` where there is none."""
     deskcert = Path(sys.executable).with_name("deskcert")
     command = [str(deskcert), "ci", "--json", "--agent", f"builtin:{agent}", "--suite", "builtin:full"]
-    command += ["--seed", str(seed), "--workers", "2", "--out", str(out), *more]
+    # More runs at a time than cores: most of a run is waiting for what a page is to do.
+    command += ["--seed", str(seed), "--workers", "4", "--out", str(out), *more]
     done = subprocess.run(command, cwd=out.parent, capture_output=True, text=True, check=False)
     if not (out / "verdict.json").exists():
         raise RuntimeError(f"{agent}, seed {seed}: no verdict, exit code {done.returncode}: {done.stderr[-500:]}")
     found: Mapping[str, Any] = json.loads((out / "verdict.json").read_bytes())
     return found
+
+
+def replayed(folder: Path, outcome: Outcome) -> None:
+    """Decide every run of a campaign again."""
+    for run in sorted((folder / "runs").iterdir()):
+        again = recompute_records(expanded(run))
+        told = {"decisions": again.decisions, "looks": again.looks, "replay_differences": len(again.differences)}
+        for name, count in told.items():
+            outcome.counts[name] = outcome.counts.get(name, 0) + count
+        outcome.failures += [f"{run.name}: replay: {d}" for d in again.differences]
 
 
 def _work(seed: str, units: int) -> Outcome:
@@ -134,6 +147,7 @@ def _one(agent: str, seed: int, root: Path, outcome: Outcome) -> None:
     for name, count in told.items():
         outcome.counts[name] = outcome.counts.get(name, 0) + count
     outcome.failures += [f"seed {seed}: {w}" for w in wrong]
+    replayed(out, outcome)
     outcome.done += 1
 
 
