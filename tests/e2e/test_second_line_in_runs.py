@@ -4,13 +4,15 @@ arrive, and where the proxy is not in the path the run says so and certifies not
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_campaigns import Campaign, Certify, effects, of_kind, records, run_deskcert
+from e2e_campaigns import DESKCERT, Campaign, Certify, effects, of_kind, records, run_deskcert
 
 pytestmark = pytest.mark.web
 
@@ -195,3 +197,75 @@ def test_forbidden_write_over_https_is_stopped(tmp_path: Path, https_suite: Path
     (run,) = (tmp_path / "out" / "runs").iterdir()
     assert {(b["rule"], b["how"]) for b in of_kind(run, "net.blocked")} == {("net-approve", "causal")}
     assert effects(tmp_path / "out", run) == []
+
+
+FILLER = """
+import json, pathlib, sys, time
+def say(number, command, **args):
+    sys.stdout.write(json.dumps({"id": number, "command": command, "args": args}) + "\\n")
+    sys.stdout.flush()
+    while (answer := json.loads(sys.stdin.readline())).get("id") != number:
+        pass
+    return answer
+sys.stdin.readline()
+def refs(node):
+    if isinstance(node, list):
+        return [ref for item in node for ref in refs(item)]
+    own = [node["ref_id"]] if node.get("name") == "Approve" and "ref_id" in node else []
+    return own + refs(node.get("children", []))
+ref = refs(say(1, "snapshot", interactive_only=True)["data"]["tree"])[0]
+full = open("out/runs/filler", "wb", buffering=0)
+try:
+    while True:
+        full.write(b"x" * 4096)
+except OSError:
+    pass
+try:
+    while True:
+        full.write(b"x")
+except OSError:
+    pass
+for number in range(2, 20):
+    answer = say(number, "click", ref=ref)
+    pathlib.Path("answers.jsonl").open("a").write(json.dumps(answer) + "\\n")
+"""
+
+
+def test_full_disk_ends_the_run_inconclusive_and_nothing_unrecorded_arrives(tmp_path: Path) -> None:
+    """The ledgers alone lie on a small file system of their own, which the agent fills before it acts."""
+    (tmp_path / "agent.py").write_text(FILLER)
+    runs = tmp_path / "out" / "runs"
+    runs.mkdir(parents=True)
+    namespace = [
+        "bwrap",
+        "--dev-bind",
+        "/",
+        "/",
+        "--size",
+        str(1 << 20),
+        "--tmpfs",
+        str(runs),
+        "--chdir",
+        str(tmp_path),
+    ]
+    ci = [DESKCERT, "ci", "--suite", "builtin:core", "--only", "orders-approve-twin", "--proxy", "required"]
+    told = [*ci, "--out", "out", "--", sys.executable, "agent.py"]
+    # What the ledger holds is kept outside before the file system is gone.
+    script = 'runs=$1; shift; "$@"; code=$?; rm -f "$runs/filler"; cp -r "$runs" kept; exit $code'
+    done = subprocess.run(
+        [*namespace, "sh", "-c", script, "sh", str(runs), *told],
+        env={k: v for k, v in os.environ.items() if not k.startswith("DESKCERT_")},
+        capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "No space left" in done.stderr
+    (run,) = (tmp_path / "kept").iterdir()
+    lines = (run / "ledger.jsonl").read_bytes().split(b"\n")[:-1]
+    kinds = [json.loads(line)["kind"] for line in lines]
+    written = [line for line in lines if json.loads(line).get("class") == "write"]
+    assert len(effects(tmp_path / "out", run)) <= len(written)
+    assert kinds.count("action.intent") >= len(effects(tmp_path / "out", run))
+    assert "run.end" not in kinds
+    answers = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert answers
+    assert "LEDGER_UNAVAILABLE" in {answer["error"]["code"] for answer in answers if not answer["ok"]}
