@@ -65,9 +65,17 @@ class CampaignResult:
 
 
 async def run_campaign(
-    settings: Settings, suite: Suite, *, out: Path, key: ProjectKey, pause: PauseAt | None, progress: Progress
+    settings: Settings,
+    suite: Suite,
+    *,
+    out: Path,
+    key: ProjectKey,
+    pause: PauseAt | None,
+    progress: Progress,
+    tried: bool = False,
 ) -> CampaignResult:
-    """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers.
+    """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers. `tried`: the suite has
+    been asked about already (`preflight`).
 
     Raises `ConfigError` for words that the application does not know, `HarnessError` when there is no browser."""
     settings = settled(settings, suite, progress.note)
@@ -77,7 +85,8 @@ async def run_campaign(
             f"{suite.app.where}: app: its url has no {{port}}, so all runs share one application and come one after the"
             f" other, but there are {settings.workers} workers; write {{port}} into command and url, or workers: 1"
         )
-    await preflight(suite, token=secrets.token_hex(8))
+    if not tried:
+        await preflight(suite, token=secrets.token_hex(8))
     recovered = _recover(out / "runs", key, progress)
     campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
     await campaign.run()

@@ -57,28 +57,28 @@ def check_scenarios(
     names: Sequence[str], *, only: str | None, policy: Path | None, out: Path, cwd: Path
 ) -> tuple[Trial, ...]:
     """Three campaigns in `out`. Raises `ConfigError`, `UsageError`, `HarnessError`."""
-    from deskcert_ledger import ProjectKey, default_key_path
-
     seen: dict[str, dict[str, _Run]] = {}
-    suite: Suite | None = None
     with only_one(out):
         for agent in (_CAREFUL, *_NULL):
             given = Overrides(agent=f"builtin:{agent}", suites=tuple(names), policy=policy, ignore_file=True)
-            settings = load_settings(given, cwd=cwd)
-            suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only)
-            settings.agent.check_plans(suite.scenarios)
-            key = ProjectKey.load_or_create(default_key_path(settings.base))
-            place = out / agent
-            place.mkdir(parents=True, exist_ok=True)
-            with (
-                log_to(place / "run.log", scrub=suite.secrets.scrub),
-                make_progress(LivePlan(len(suite.scenarios), 1)) as p,
-            ):
-                p.note(f"trying {agent} on {suite.name}")
-                done = asyncio.run(run_campaign(settings, suite, out=place, key=key, pause=None, progress=p))
-            seen[agent] = {r.planned.scenario.id: _read(r.folder, key) for r in done.reports}
-    assert suite is not None
+            suite, seen[agent] = _campaign(given, only=only, out=out / agent, cwd=cwd)
     return tuple(_judge(s.id, s.expected, {a: seen[a].get(s.id) for a in seen}) for s in suite.scenarios)
+
+
+def _campaign(given: Overrides, *, only: str | None, out: Path, cwd: Path) -> tuple[Suite, dict[str, _Run]]:
+    from deskcert_ledger import ProjectKey, default_key_path
+
+    settings = load_settings(given, cwd=cwd)
+    suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only)
+    settings.agent.check_plans(suite.scenarios)
+    key = ProjectKey.load_or_create(default_key_path(settings.base))
+    null = settings.agent.builtin in _NULL
+    scrub, plan = suite.secrets.scrub, LivePlan(len(suite.scenarios), 1)
+    with log_to(out / "run.log", scrub=scrub), make_progress(plan) as progress:
+        progress.note(f"trying {settings.agent.name} on {suite.name}{', which must not pass' if null else ''}")
+        campaign = run_campaign(settings, suite, out=out, key=key, pause=None, progress=progress, tried=null)
+        done = asyncio.run(campaign)
+    return suite, {r.planned.scenario.id: _read(r.folder, key) for r in done.reports}
 
 
 def _read(folder: Path, key: ProjectKey) -> _Run:
