@@ -262,6 +262,7 @@ class _Campaign:
             policy=start["policy"]["content"],
             second_line=now.line,
             secrets=self._suite.secrets,
+            own=self._suite.app is not None,
             forks=self._forks,
         )
         report = await runner.run()

@@ -112,7 +112,10 @@ class Runner:
         second_line: Awaitable[SecondLine] | None = None,
         secrets: EnvSecrets = NOTHING_SECRET,
         forks: Forks | None = None,
+        own: bool = False,
     ) -> None:
+        """`own`: the application is the user's, which has no effect log."""
+        self._own = own
         self._secrets, self._forks = secrets, forks
         self._sandbox = sandbox if sandbox is not None else Sandbox("none", cwd)
         self._policy = policy or {}
@@ -270,7 +273,8 @@ class Runner:
         try:
             for component, detail in state.trouble:
                 await self._recorder.lost(component, detail)
-            log = "disabled" if state.answers is None else state.answers.effects_log
+            unasked = "none" if self._own else "disabled"
+            log = unasked if state.answers is None else state.answers.effects_log
             told: dict[str, Any] = {"outcome": outcome, "reason": reason, "effects_log": log}
             told["harness_ok"] = not state.trouble
             if state.answers is not None:
