@@ -17,6 +17,7 @@ from deskcert_proxy.failclosed import (
     close_raw,
     close_request,
     closed_unless_done,
+    fault_recorded,
     record_only,
 )
 from deskcert_proxy.flows import request_of, url_of
@@ -28,7 +29,7 @@ from deskcert_proxy.request import SAFE_METHODS, Kind, Unreadable
 from deskcert_proxy.rules import Allow, Block, NetworkPolicy
 from deskcert_proxy.scribe import Scribe
 from deskcert_proxy.websocket import read_message
-from deskcert_schema.errors import LedgerUnavailable
+from deskcert_schema.errors import HarnessError, LedgerUnavailable
 
 if TYPE_CHECKING:
     from mitmproxy.http import HTTPFlow
@@ -53,6 +54,8 @@ class SecondLine:
         self._policy, self._scribe, self._secret, self._tape = policy, scribe, secret, tape
         self._known: OrderedDict[str, str] = OrderedDict()
         """GraphQL documents by their SHA-256, as persisted queries name them."""
+        self._configured = False
+        """mitmproxy logs what `configure` raises, and goes on."""
         self._beat: asyncio.Task[None] | None = None
 
     # -- the life of the proxy
@@ -63,16 +66,20 @@ class SecondLine:
     def configure(self, _updated: set[str]) -> None:
         from mitmproxy import ctx, exceptions
 
+        self._configured = False
         wrong = refused_options(ctx.options)
         if wrong or any(getattr(ctx.options, name) != value for name, value in _forced(ctx.options).items()):
             raise exceptions.OptionsError(  # type: ignore[no-untyped-call]
                 "; ".join(wrong) or "an option that deskcert sets was changed"
             )
+        self._configured = True
 
+    @fault_recorded
     async def running(self) -> None:
         loopback_names(asyncio.get_running_loop())
         self._beat = asyncio.create_task(self._scribe.beat())
 
+    @fault_recorded
     async def done(self) -> None:
         if self._beat is not None:
             self._beat.cancel()
@@ -86,6 +93,8 @@ class SecondLine:
 
     @closed_unless_done(close_request)
     async def requestheaders(self, flow: HTTPFlow) -> None:
+        if not self._configured:
+            raise HarnessError("the options were not checked: something could go round")
         flow.request.stream = False
         if flow.request.headers.get("upgrade", "").lower() not in ("", "websocket"):
             del flow.request.headers["upgrade"]

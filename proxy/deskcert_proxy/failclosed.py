@@ -24,6 +24,7 @@ __all__ = [
     "close_raw",
     "close_request",
     "closed_unless_done",
+    "fault_recorded",
     "record_only",
 ]
 
@@ -53,6 +54,20 @@ def closed_unless_done[S: Faulty](
         return inside
 
     return wrap
+
+
+def fault_recorded[S: Faulty](hook: Callable[[S], Awaitable[None]]) -> Callable[[S], Awaitable[None]]:
+    """For a hook of the proxy's own life: nothing passes by it, but a run whose proxy did not live well decides
+    nothing."""
+
+    @functools.wraps(hook)
+    async def inside(self: S) -> None:
+        try:
+            await hook(self)
+        except Exception as error:
+            self.fault(hook.__name__, error)
+
+    return inside
 
 
 def close_request(flow: HTTPFlow) -> None:

@@ -61,7 +61,7 @@ async def serve(
     """Runs until `stop`. `trust`: a PEM file of the authorities that servers' certificates are checked against, in
     place of those that everybody trusts. Raises `HarnessError` when the port cannot be had, `UsageError` for a
     wrong `upstream` or `trust`."""
-    from mitmproxy import options
+    from mitmproxy import hooks, options
     from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig, upstream_auth
     from mitmproxy.master import Master
 
@@ -90,6 +90,8 @@ async def serve(
         upstream_auth.UpstreamAuth(),
     )
     master.addons.add(addon)  # type: ignore[no-untyped-call]
+    # mitmproxy tells an addon of the options when one changes: so that ours has looked at all of them, it is told now.
+    master.addons.invoke_addon_sync(addon, hooks.ConfigureHook(set(opts.keys())))  # type: ignore[no-untyped-call]
     running = asyncio.create_task(master.run())
     try:
         listening = await _address(master, running, host, port)

@@ -66,7 +66,7 @@ async def test_chunked_body_is_read_and_with_trailers_goes_nowhere(line: Line, t
     head = f"POST {line.origin.url}/api/x HTTP/1.1\r\nHost: 127.0.0.1:{line.origin.port}\r\n"
     head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n"
     body = b'5\r\n{"op"\r\na\r\n:"delete"}\r\n0\r\n' + trailer + b"\r\n"
-    reply = await asyncio.to_thread(send_raw, line.proxy.port, head.encode() + body, wait_s=3)
+    reply = await asyncio.to_thread(send_raw, line.proxy.port, head.encode() + body, wait_s=1)
     # mitmproxy takes no trailers in HTTP/1 requests: it closes the connection.
     assert (reply.status, reply.rule) == ((0, None) if trailer else (403, "net-op"))
     assert len(line.origin.hits) == before
@@ -76,7 +76,7 @@ async def test_override_in_a_trailer_counts(line: Line) -> None:
     head = f"GET {line.origin.url}/api/payouts/1 HTTP/1.1\r\nHost: 127.0.0.1:{line.origin.port}\r\n"
     head += "Transfer-Encoding: chunked\r\n\r\n0\r\nX-HTTP-Method-Override: DELETE\r\n\r\n"
     before = len(line.origin.hits)
-    reply = await asyncio.to_thread(send_raw, line.proxy.port, head.encode(), wait_s=3)
+    reply = await asyncio.to_thread(send_raw, line.proxy.port, head.encode(), wait_s=1)
     assert reply.status != 200
     assert len(line.origin.hits) == before
 
