@@ -146,12 +146,10 @@ async def test_exception_in_the_proxys_own_life_is_recorded(tmp_path: Path, hook
     assert any(f"hook {hook} failed" in fault["detail"] for fault in net_records(tmp_path, "component.lost"))
 
 
-async def test_exception_while_it_is_loaded_keeps_the_proxy_from_starting(tmp_path: Path) -> None:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(BREAKS),
-        "DESKCERT_TEST_BREAK": "deskcert_proxy.addon:SecondLine.load",
-    }
+@pytest.mark.parametrize("hook", ["load", "configure"])
+async def test_exception_while_it_is_set_up_keeps_the_proxy_from_starting(tmp_path: Path, hook: str) -> None:
+    broken = f"deskcert_proxy.addon:SecondLine.{hook}"
+    environment = {**os.environ, "PYTHONPATH": str(BREAKS), "DESKCERT_TEST_BREAK": broken}
     with pytest.raises(HarnessError, match="the proxy did not start"):
         await ProxyRun.start(make_ledger(tmp_path), POLICY, folder=tmp_path / "proxy", environment=environment)
 
