@@ -1,0 +1,165 @@
+"""A small Qt window for the adapter's tests. It prints each effect that it has, and takes orders on its standard input:
+
+`rename|disable|enable|hide|remove NAME [TO]`, `recycle`, `modal`, `unmodal`, `many N`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QSocketNotifier, Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QGroupBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QMainWindow,
+    QMessageBox,
+    QPlainTextEdit,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+HANGS_S = 6
+
+
+def effect(what: str) -> None:
+    print(f"effect {what}", flush=True)
+
+
+class Window(QMainWindow):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWindowTitle("Orders")
+        body = QWidget()
+        self.box = QVBoxLayout(body)
+        self.setCentralWidget(body)
+        self.named: dict[str, QWidget] = {}
+        self.rows: list[tuple[QLabel, QPushButton]] = []
+        self.modal: QMessageBox | None = None
+        menu = self.menuBar().addMenu("&File")
+        menu.addAction("&Save", lambda: effect("save"))
+        self.button("Buy")
+        self.button("Hang", lambda: (effect("hang"), time.sleep(HANGS_S)))
+        self.button("Closed").setEnabled(False)
+        for number in (1001, 1002):
+            self.row(number)
+        self.fields()
+        self.choices()
+        self.resize(420, 640)
+
+    def button(self, name: str, does: Callable[[], object] | None = None) -> QPushButton:
+        made = QPushButton(name)
+        made.clicked.connect(lambda: does() if does is not None else effect(name.lower()))
+        self.box.addWidget(made)
+        self.named[name] = made
+        return made
+
+    def row(self, number: int) -> None:
+        line, label, approve = QHBoxLayout(), QLabel(f"Order {number}"), QPushButton("Approve")
+        approve.clicked.connect(lambda: effect(f"approve {label.text().removeprefix('Order ')}"))
+        line.addWidget(label)
+        line.addWidget(approve)
+        self.box.addLayout(line)
+        self.rows.append((label, approve))
+
+    def fields(self) -> None:
+        group = QGroupBox("Customer")
+        form, note, password, long = QFormLayout(group), QLineEdit(), QLineEdit(), QPlainTextEdit()
+        note.textChanged.connect(lambda text: effect(f"note {text}"))
+        password.setEchoMode(QLineEdit.EchoMode.Password)
+        password.setText("hunter2")
+        password.textChanged.connect(lambda text: effect(f"password {len(text)}"))
+        long.setAccessibleName("Letter")
+        long.setMaximumHeight(50)
+        form.addRow("Note", note)
+        form.addRow("Password", password)
+        form.addRow(long)
+        self.box.addWidget(group)
+        self.named |= {"Note": note, "Password": password}
+
+    def choices(self) -> None:
+        express = QCheckBox("Express")
+        express.toggled.connect(lambda on: effect(f"express {on}"))
+        colour = QComboBox()
+        colour.setAccessibleName("Colour")
+        colour.addItems(["red", "green", "blue"])
+        colour.currentTextChanged.connect(lambda text: effect(f"colour {text}"))
+        volume = QSlider(Qt.Orientation.Horizontal)
+        volume.setAccessibleName("Volume")
+        volume.valueChanged.connect(lambda value: effect(f"volume {value}"))
+        entries = QListWidget()
+        entries.setAccessibleName("Entries")
+        entries.addItems([f"entry {i}" for i in range(20)])
+        entries.setMaximumHeight(60)
+        entries.itemSelectionChanged.connect(
+            lambda: effect("entries " + ",".join(sorted(i.text() for i in entries.selectedItems())))
+        )
+        for widget in (express, colour, volume, entries):
+            self.box.addWidget(widget)
+        self.named |= {"Express": express, "Colour": colour}
+
+    def obey(self, order: str) -> None:
+        do, _, rest = order.partition(" ")
+        name, _, to = rest.partition(" ")
+        widget = self.named.get(name)
+        match do:
+            case "rename" if isinstance(widget, QPushButton):
+                widget.setText(to)
+            case "disable" | "enable" if widget is not None:
+                widget.setEnabled(do == "enable")
+            case "hide" if widget is not None:
+                widget.hide()
+            case "remove" if widget is not None:
+                widget.setParent(None)
+                widget.deleteLater()
+                QApplication.sendPostedEvents(None, 0)
+            case "recycle":
+                texts = [label.text() for label, _ in self.rows]
+                for (label, _), text in zip(self.rows, reversed(texts), strict=True):
+                    label.setText(text)
+            case "modal":
+                self.modal = QMessageBox(self)
+                self.modal.setWindowTitle("Sure?")
+                self.modal.setText("Delete everything?")
+                self.modal.setModal(True)
+                self.modal.show()
+            case "unmodal" if self.modal is not None:
+                self.modal.hide()
+            case "many":
+                for i in range(int(name)):
+                    self.button(f"Button {i}")
+
+
+def main() -> None:
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName(sys.argv[1] if len(sys.argv) > 1 else "qt-window")
+    window = Window()
+    window.show()
+    orders = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read)
+
+    def told() -> None:
+        line = sys.stdin.readline()
+        if not line:
+            app.quit()
+            return
+        window.obey(line.strip())
+        app.processEvents()
+        print(f"done {line.strip()}", flush=True)
+
+    orders.activated.connect(told)
+    print("ready", flush=True)
+    sys.exit(app.exec())
+
+
+if __name__ == "__main__":
+    main()
