@@ -5,13 +5,15 @@ Its ledger says `custody: shared` and has no plan: it can be verified and read, 
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import secrets
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deskcert_ledger import ProjectKey, RunLedger, Sealed, SystemClock, default_key_path
 from deskcert_ledger.keys import project_of
@@ -23,6 +25,9 @@ from deskcert_schema.errors import LedgerUnavailable
 from deskcert_schema.validate import digest, load_config
 
 __all__ = ["Alone", "open_alone"]
+
+_UNBOUNDED: Final = 2**31
+"""Where the record wants a budget and there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +51,7 @@ def open_alone(policy_file: Path, folder: Path, *, base: Path, tape: Path | None
     policy: dict[str, Any] = loaded.value
     compiled = compile_network(policy)
     run = f"proxy-{secrets.token_hex(3)}"
-    start = {
-        "run": run,
-        "agent": {"name": "unknown", "command_digest": "", "transport": "none", "deterministic": False},
-        "versions": {
-            "deskcert": version("deskcert"),
-            "python": platform.python_version(),
-            "mitmproxy": version("mitmproxy"),
-        },
-        "isolation": "none",
-        "proxy": "alone",
-        "custody": "shared",
-        "policy": {"digest": digest_of(policy), "content": policy},
-        "schema": {"digest": digest()},
-        "instruction": "none: a proxy in front of any client",
-    }
+    start = _start(policy, run)
     ledger = RunLedger.create(
         folder,
         origin=f"deskcert/{project_of(base)}/{run}",
@@ -74,9 +65,43 @@ def open_alone(policy_file: Path, folder: Path, *, base: Path, tape: Path | None
     return Alone(SecondLine(compiled, scribe, secret=secrets.token_bytes(32), tape=kept), ledger)
 
 
-def digest_of(document: Any) -> str:
-    import json
-    from hashlib import sha256
+def _start(policy: dict[str, Any], run: str) -> dict[str, Any]:
+    """`run.start`, as readers of any ledger expect it, where there was no plan, no scenario and no agent of ours."""
+    policy_digest, nothing = digest_of(policy), digest_of({})
+    planned = {"scenario": "proxy", "trial": 1, "seed": 0, "expected": "complete", "area": "proxy"}
+    return {
+        "run": run,
+        "agent": {"name": "unknown", "command_digest": nothing, "transport": "none", "deterministic": False},
+        "versions": {
+            "deskcert": version("deskcert"),
+            "python": platform.python_version(),
+            "mitmproxy": version("mitmproxy"),
+        },
+        "isolation": "none",
+        "proxy": "alone",
+        "custody": "shared",
+        "policy": {"digest": policy_digest, "content": policy},
+        "suite": {"name": "proxy", "digest": policy_digest},
+        "schema": {"digest": digest()},
+        "gate": {},
+        "scenario": {
+            "id": "proxy",
+            "title": "A proxy in front of any client",
+            "area": "proxy",
+            "expected": "complete",
+            "attribution": "goal_not_met",
+            "budget": {"actions": _UNBOUNDED, "seconds": _UNBOUNDED},
+            "digest": nothing,
+        },
+        "trial": 1,
+        "seed": 0,
+        "trials": 1,
+        "plan": [planned | {"attribution": "goal_not_met"}],
+        "shard": "1/1",
+        "instruction": "",
+    }
 
+
+def digest_of(document: Any) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"sha256:{sha256(text.encode()).hexdigest()}"
+    return sha256(text.encode()).hexdigest()
