@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from h2_rig import H2Origin, ask_h2
 from proxy_rig import POLICY, Origin, request_bytes, send_raw
 
-from deskcert_ledger import read_records, verify_run
+from deskcert_ledger import ProjectKey, read_records, verify_run
+from deskcert_schema.validate import check
 
 JSON = [("Content-Type", "application/json")]
 
@@ -67,10 +69,30 @@ def test_command_guards_any_client_and_seals_its_ledger(tmp_path: Path) -> None:
         assert process.wait(20) == 0
     assert origin.writes() == ["POST /api/x"]
     assert kinds(tmp_path / "led") == [("net.allowed", None), ("net.blocked", "net-payout")]
-    pin = json.loads((tmp_path / "led" / "ledger.jsonl").read_bytes().split(b"\n")[0])["key_intro"]
-    assert pin
-    assert verify_run(tmp_path / "led", pins=()).headline in ("unverifiable", "complete")
     origin.close()
+    pin = ProjectKey.load_or_create(tmp_path / "key").vkey
+    assert verify_run(tmp_path / "led", pins=(pin,)).headline == "complete"
+    # Every reader of ledgers takes it, and none certifies it.
+    lines = [json.loads(line) for line in (tmp_path / "led" / "ledger.jsonl").read_bytes().splitlines()]
+    assert [problem for line in lines for problem in check("record", line)] == []
+    environment = os.environ | {"DESKCERT_KEY_FILE": str(tmp_path / "key")}
+    timeline, query, score = (
+        subprocess.run(
+            [sys.executable, "-m", "deskcert.cli.main", *command], cwd=tmp_path, env=environment,
+            capture_output=True, text=True, timeout=60, check=False,
+        )
+        for command in (
+            ("ledger", "timeline", "led"),
+            ("ledger", "query", "led", "select count(*) from records where kind = 'net.blocked'"),
+            ("score", "led", "--json", "--key", pin),
+        )
+    )  # fmt: skip
+    assert (timeline.returncode, query.returncode, score.returncode) == (0, 0, 3), score.stderr
+    assert "net-payout" in timeline.stdout
+    assert "1" in query.stdout.split()
+    verdict = json.loads(score.stdout)
+    assert check("verdict", verdict) == []
+    assert [run["outcome"] for run in verdict["runs"]] == ["contaminated"]
 
 
 def test_command_passes_on_to_an_upstream_proxy(tmp_path: Path) -> None:
@@ -89,6 +111,33 @@ def test_command_passes_on_to_an_upstream_proxy(tmp_path: Path) -> None:
     assert kinds(tmp_path / "inner") == [("net.allowed", None), ("net.blocked", "net-payout")]
     assert kinds(tmp_path / "outer") == [("net.allowed", None)]
     origin.close()
+
+
+PLAIN = "from mitmproxy.tools.main import mitmdump; mitmdump()"
+
+
+def test_command_works_behind_a_proxy_that_is_not_ours(tmp_path: Path) -> None:
+    """A plain mitmproxy as the upstream, which marks what it passes on; over HTTPS its authority has to be trusted."""
+    origin, secure, port = Origin(), H2Origin(tmp_path), free_port()
+    marked = ["--set", "modify_headers=/~q/x-upstream/passed", "--set", "ssl_insecure=true", "--set", "confdir=theirs"]
+    upstream = ["-c", PLAIN, "-q", "--listen-host", "127.0.0.1", "-p", str(port), *marked]
+    with program(tmp_path, *upstream) as theirs:
+        wait_for(port, theirs)
+        options = ["--policy", write_policy(tmp_path), "--ledger", "led", "--listen", "127.0.0.1:0"]
+        behind = ["--upstream", f"http://127.0.0.1:{port}", "--trust", "theirs/mitmproxy-ca-cert.pem"]
+        with program(tmp_path, "-m", "deskcert.cli.main", "proxy", *options, *behind) as ours:
+            mine = port_of(ours)
+            assert send_raw(mine, request_bytes("POST", origin.url + "/api/x", b"{}", JSON)).status == 200
+            assert send_raw(mine, request_bytes("POST", origin.url + "/api/payouts", b"{}", JSON)).rule == "net-payout"
+            target = f"127.0.0.1:{secure.port}"
+            head = [(":method", "POST"), (":scheme", "https"), (":authority", target)]
+            assert ask_h2(mine, target, [*head, (":path", "/api/x")], b"{}").status == 200
+            assert ask_h2(mine, target, [*head, (":path", "/api/payouts")], b"{}").status == 403
+    assert origin.writes() == secure.writes() == ["POST /api/x"]
+    assert {hit.headers.get("x-upstream") for hit in (*origin.hits, *secure.hits)} == {"passed"}
+    assert kinds(tmp_path / "led") == [("net.allowed", None), ("net.blocked", "net-payout")] * 2
+    origin.close()
+    secure.close()
 
 
 def test_policy_that_names_no_hosts_is_a_usage_error(tmp_path: Path) -> None:
