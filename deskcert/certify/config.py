@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from deskcert.certify.config_checks import check_places
 from deskcert.certify.documents import read_document, shown
 from deskcert.certify.scenario import Scenario
 from deskcert.certify.suite import BUILTIN
@@ -36,6 +37,8 @@ class AgentSpec:
     """Names of variables that it is given beyond the allow-list."""
     transport: str = "jsonl"
     """`jsonl | mcp-http | mcp-stdio`"""
+    where: str = ""
+    """`file:line` of the configuration that says so; empty for the command line."""
 
     @property
     def digest(self) -> str:
@@ -126,6 +129,9 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
     base = path.parent if path is not None else cwd
     with _in_file(loaded, "agent", by_hand=given.transport or given.agent or given.command):
         agent = _over(_agent(given, doc), given.transport)
+    if loaded is not None and not (given.agent or given.command):
+        agent = replace(agent, where=f"{loaded.name}:{loaded.positions.value(('agent',)).line}")
+    check_places(loaded, base, suites=not given.suites, policy=given.policy is None)
     with _in_file(loaded, "isolation", by_hand=given.isolation):
         isolation = _isolation(given.isolation or str(doc.get("isolation", "none")))
     with _in_file(loaded, "proxy", by_hand=given.proxy):

@@ -140,6 +140,7 @@ def _certify(
 
     from deskcert.certify.campaign import only_one, run_campaign
     from deskcert.certify.config import load_settings
+    from deskcert.certify.config_checks import check_command
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
     from deskcert.certify.suite import load_suites, select
@@ -151,6 +152,7 @@ def _certify(
     settings = load_settings(given, cwd=cwd)
     suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only, tags)
     settings.agent.check_plans(suite.scenarios)
+    check_command(settings.agent, settings.base)
     pins = load_pins(list(keys))
     pause = pause_from(_environment())
     key = ProjectKey.load_or_create(default_key_path(settings.base))

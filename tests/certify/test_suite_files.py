@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskcert.certify.config import Overrides, load_settings
+from deskcert.certify.config_checks import check_command
 from deskcert.certify.preflight import preflight
 from deskcert.certify.suite import load_suites, make_plan, policy_for, select
 from deskcert_schema.errors import ConfigError, UsageError
@@ -122,12 +125,69 @@ BAD = {
         swap("deskcert.yaml", "agent: builtin:careful", 'agent: {command: [a, "{mcp_url}"], transport: mcp-stdio}'),
         r"deskcert\.yaml:2:.*\{mcp_url\}.*mcp-http",
     ),
+    "a suite folder outside the project": (
+        both(
+            lambda project: (project.parent / "outside").mkdir() and None,
+            swap("deskcert.yaml", "./suite", "../outside"),
+        ),
+        r"deskcert\.yaml:3: suites\[0\]: \.\./outside leads out of the project",
+    ),
+    "a policy outside the project": (
+        swap("deskcert.yaml", "trials: 2", "policy: /etc/hostname"),
+        r"deskcert\.yaml:4: policy: /etc/hostname leads out",
+    ),
+    "a scenario that is a link to elsewhere": (
+        lambda project: (project / "suite/orders-c.yaml").symlink_to("/etc/hostname"),
+        r"suite/orders-c\.yaml:1: leads out of suite",
+    ),
+    "a plan that is a link to elsewhere": (
+        lambda project: (project / "suite/orders-b.plan.yaml").symlink_to("/etc/hostname"),
+        r"suite/orders-b\.plan\.yaml:1: leads out of suite",
+    ),
+    "a policy that is a link to elsewhere": (
+        both(remove("suite/policy.yaml"), lambda project: (project / "suite/policy.yaml").symlink_to("/etc/hostname")),
+        r"suite/policy\.yaml:1: leads out of suite",
+    ),
+    "a suite file that is a link to itself": (
+        lambda project: (project / "suite/suite.yaml").symlink_to("suite.yaml"),
+        r"suite/suite\.yaml:1: leads out of suite",
+    ),
+    "a pipe that nobody writes to": (
+        lambda project: os.mkfifo(project / "suite/orders-c.yaml"),
+        r"suite/orders-c\.yaml:1:1: this is no regular file",
+    ),
+    "a policy that is a pipe": (
+        both(swap("deskcert.yaml", "trials: 2", "policy: zero"), lambda project: os.mkfifo(project / "zero")),
+        r"zero:1:1: this is no regular file",
+    ),
+    "a blank that was not filled in": (
+        swap("suite/orders-a.yaml", "page: /orders", 'page: "<fill in: the path>"'),
+        r"suite/orders-a\.yaml:5: start\.page: this is still to be filled in \(the path\)",
+    ),
+    "a secret in a title": (
+        swap("suite/orders-a.yaml", "Approve one order", '"${ENV:X}"'),
+        r"suite/orders-a\.yaml:3: title: a secret is not filled in here",
+    ),
+    "a secret that is misspelt": (
+        swap("suite/orders-a.yaml", "Approve order 1001.", '"Use ${env:KEY}."'),
+        r"suite/orders-a\.yaml:6: instruction: a secret is written",
+    ),
+    "a secret that is not set": (
+        swap("suite/orders-a.yaml", "Approve order 1001.", '"Use ${ENV:DESKCERT_NO_SUCH}."'),
+        r"suite/orders-a\.yaml:6: instruction: \$\{ENV:DESKCERT_NO_SUCH\} is not set",
+    ),
     "an agent that does not exist": (swap("deskcert.yaml", "careful", "carefull"), r"carefull.*builtin:careful"),
-    "a suite folder that does not exist": (swap("deskcert.yaml", "./suite", "./suits"), r"no suite folder.*suits"),
-    "a built-in suite that does not exist": (swap("deskcert.yaml", "./suite", "builtin:none"), r"builtin:none.*core"),
+    "a suite folder that does not exist": (
+        swap("deskcert.yaml", "./suite", "./suits"),
+        r"deskcert\.yaml:3: suites.*no suite folder.*suits",
+    ),
+    "a built-in suite that does not exist": (
+        swap("deskcert.yaml", "./suite", "builtin:none"),
+        r"deskcert\.yaml:3: .*builtin:none.*core",
+    ),
     "a policy file that does not exist": (
         swap("deskcert.yaml", "trials: 2", "policy: mine.yaml"),
-        r"mine\.yaml:1: .*no such file|mine\.yaml.*(does not exist|no such file)",
+        r"deskcert\.yaml:4: policy: mine\.yaml: there is no such file",
     ),
     "no policy": (remove("suite/policy.yaml"), r"suite/policy\.yaml:1: .*no policy.*--policy"),
     "an empty policy": (write("suite/policy.yaml", "version: 1\n"), r"suite/policy\.yaml:1:.*allows everything"),
@@ -266,3 +326,39 @@ async def test_words_that_only_the_application_knows_are_asked_before_the_first_
     first, second = caught.value.problems
     assert re.search(r"suite/orders-a\.yaml:5: start: .*explode.*commit_then_hang", first)
     assert re.search(r"suite/orders-b\.yaml:10: perturb: .*shuffle.*reorder_rows", second)
+
+
+async def test_misspelt_effects_and_pages_are_not_left_for_the_agent_to_fail_on(project: Path) -> None:
+    swap("suite/orders-a.yaml", "order.approved", "order.aproved")(project)
+    swap("suite/orders-b.yaml", "{page: /orders}", "{page: /ordres}")(project)
+    swap("suite/orders-b.yaml", "oracle: [", "oracle:\n  [{sql: 'select count(*) from order', equals: 0},\n  ")(project)
+    suite = load_suites(["suite"], base=project, policy=None)
+    with pytest.raises(ConfigError) as caught:
+        await preflight(suite, token="preflight")
+    first, second, third = caught.value.problems
+    assert re.search(
+        r"suite/orders-a\.yaml:8: oracle: .*no effect of the kind 'order\.aproved'.*order\.approved", first
+    )
+    assert re.search(r"suite/orders-b\.yaml:5: start: there is no page http.*/ordres \(status 404\)", second)
+    assert re.search(r"suite/orders-b\.yaml:9: oracle: this question has no answer: the query failed: .*order", third)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["no-such-agent"], r"deskcert\.yaml:2: agent\.command: there is no program 'no-such-agent' in PATH"),
+        (["./agent"], r"deskcert\.yaml:2: .*there is no program \./agent"),
+        (["./deskcert.yaml"], r"deskcert\.yaml:2: .*make it executable"),
+        (
+            ["python3", "-u", "my_agent.py"],
+            r"deskcert\.yaml:2: .*no file my_agent\.py.*deskcert agent new my_agent\.py",
+        ),
+    ],
+)
+def test_agent_that_is_not_there_is_not_an_agent_that_failed(project: Path, command: list[str], expected: str) -> None:
+    swap("deskcert.yaml", "agent: builtin:careful", f"agent: {{command: {json.dumps(command)}}}")(project)
+    settings = load_settings(Overrides(), cwd=project)
+    with pytest.raises(ConfigError, match=expected):
+        check_command(settings.agent, settings.base)
+    (project / "my_agent.py").touch()
+    check_command(load_settings(Overrides(command=("python3", "-u", "my_agent.py")), cwd=project).agent, project)
