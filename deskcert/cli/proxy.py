@@ -26,6 +26,7 @@ __all__ = ["proxy"]
     "--authority", type=click.Path(path_type=Path), help="Folder of the certificate authority; else a fresh one."
 )
 @click.option("--tape", type=click.Path(path_type=Path), help="Keep flows for replay in this folder.")
+@click.option("--replay", type=click.Path(path_type=Path), help="Answer from such a folder, and forward nothing.")
 @click.option("--trust", metavar="FILE", type=click.Path(path_type=Path), help="Authorities of servers, as PEM.")
 @click.option("--insecure", is_flag=True, help="Do not check the certificates of servers.")
 def proxy(
@@ -36,6 +37,7 @@ def proxy(
     upstream: str | None,
     authority: Path | None,
     tape: Path | None,
+    replay: Path | None,
     trust: Path | None,
     insecure: bool,
 ) -> int:
@@ -45,7 +47,7 @@ def proxy(
         from deskcert_proxy.serve import Listening, listen_on, serve
 
         address = listen_on(listen)
-        alone = open_alone(policy, ledger, base=Path.cwd(), tape=tape)
+        alone = open_alone(policy, ledger, base=Path.cwd(), tape=tape, replay=replay)
     except ImportError as error:
         raise HarnessError(f"the proxy needs mitmproxy: pip install 'deskcert[proxy]' ({error})") from error
 

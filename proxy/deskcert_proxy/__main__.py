@@ -17,6 +17,7 @@ from typing import Any
 
 from deskcert_proxy.addon import SecondLine
 from deskcert_proxy.link import LedgerLink
+from deskcert_proxy.redaction import Redaction
 from deskcert_proxy.rules import compile_network
 from deskcert_proxy.scribe import Scribe
 from deskcert_proxy.serve import Listening, listen_on, serve
@@ -34,7 +35,7 @@ async def _run(told: dict[str, Any]) -> None:
     policy = compile_network(told["policy"])
     sink = await LedgerLink.connect(Path(told["socket"]))
     scribe = Scribe(sink, rng=os.urandom, beat_s=told.get("beat_ms", 2000) / 1000)
-    tape = Tape(Path(told["tape"])) if told.get("tape") else None
+    tape = Tape(Path(told["tape"]), Redaction.of(told["policy"])) if told.get("tape") else None
     addon = SecondLine(policy, scribe, secret=bytes.fromhex(told["secret"]), tape=tape)
 
     def ready(listening: Listening) -> None:

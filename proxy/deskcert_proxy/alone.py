@@ -18,10 +18,15 @@ from typing import Any, Final
 from deskcert_ledger import ProjectKey, RunLedger, Sealed, SystemClock, default_key_path
 from deskcert_ledger.keys import project_of
 from deskcert_proxy.addon import SecondLine
+from deskcert_proxy.classify import classify
+from deskcert_proxy.records import describe
+from deskcert_proxy.redaction import Redaction
+from deskcert_proxy.replay import Replayer, read_tape
+from deskcert_proxy.request import Request
 from deskcert_proxy.rules import compile_network
 from deskcert_proxy.scribe import Scribe
-from deskcert_proxy.tape import Tape
-from deskcert_schema.errors import LedgerUnavailable
+from deskcert_proxy.tape import FLOWS, Tape
+from deskcert_schema.errors import LedgerUnavailable, UsageError
 from deskcert_schema.validate import digest, load_config
 
 __all__ = ["Alone", "open_alone"]
@@ -32,7 +37,7 @@ _UNBOUNDED: Final = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    addon: SecondLine
+    addon: SecondLine | Replayer
     ledger: RunLedger
 
     def finish(self, reason: str) -> Sealed | None:
@@ -45,11 +50,17 @@ class Alone:
             return None
 
 
-def open_alone(policy_file: Path, folder: Path, *, base: Path, tape: Path | None = None) -> Alone:
-    """Raises `ConfigError` for the policy, `UsageError` for the folder, `LedgerUnavailable`."""
+def open_alone(
+    policy_file: Path, folder: Path, *, base: Path, tape: Path | None = None, replay: Path | None = None
+) -> Alone:
+    """`tape`: a folder that flows are kept in; `replay`: one that every answer comes out of, and nothing is forwarded.
+    Raises `ConfigError` for the policy, `UsageError` for the folders, `LedgerFormatError`, `LedgerUnavailable`."""
     loaded = load_config(policy_file, "policy")
     policy: dict[str, Any] = loaded.value
-    compiled = compile_network(policy)
+    compiled, redaction = compile_network(policy), Redaction.of(policy)
+    if replay is not None and not (replay / FLOWS).is_file():
+        raise UsageError(f"{replay} is no tape: there is no {FLOWS} in it")
+    answers = None if replay is None else read_tape(replay)
     run = f"proxy-{secrets.token_hex(3)}"
     start = _start(policy, run)
     ledger = RunLedger.create(
@@ -61,7 +72,14 @@ def open_alone(policy_file: Path, folder: Path, *, base: Path, tape: Path | None
         rng=os.urandom,
     )
     scribe = Scribe(ledger, rng=os.urandom)
-    kept = Tape(tape) if tape is not None else None
+    if answers is not None:
+
+        async def missed(request: Request, why: str) -> None:
+            record = describe(classify(request), scribe.salt)
+            await scribe.blocked(record | {"rule": "net-replay", "why": why})
+
+        return Alone(Replayer(answers, redaction, missed), ledger)
+    kept = Tape(tape, redaction) if tape is not None else None
     return Alone(SecondLine(compiled, scribe, secret=secrets.token_bytes(32), tape=kept), ledger)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from deskcert_proxy.addon import SecondLine
 from deskcert_proxy.alone import open_alone
+from deskcert_proxy.replay import Replayer
 from deskcert_schema.errors import DeskcertError, UsageError
 
 __all__ = ["addons"]
@@ -23,7 +24,7 @@ class _Sealing:
         self._finish("mitmdump ended")
 
 
-def _open() -> list[SecondLine | _Sealing]:
+def _open() -> list[SecondLine | Replayer | _Sealing]:
     policy, ledger = os.environ.get("DESKCERT_POLICY"), os.environ.get("DESKCERT_LEDGER")
     if not policy or not ledger:
         raise UsageError("set DESKCERT_POLICY to a policy file and DESKCERT_LEDGER to a folder that does not exist yet")
