@@ -19,9 +19,9 @@ from deskcert.audit.story import read_whole, story
 from deskcert_ledger import Record, verify_run
 from deskcert_schema.errors import LedgerError, UsageError
 
-__all__ = ["NAMED", "ask", "load"]
+__all__ = ["DEFINITION", "NAMED", "ask", "load"]
 
-_TABLES: Final = """
+DEFINITION: Final = """
 create table runs (run text, folder text, scenario text, area text, expected text, trial int, seed int, agent text,
   suite text, isolation text, proxy text, custody text, policy text, word text, records int, root text);
 create table records (run text, seq int, kind text, w text, t text, m int, data text);
@@ -36,12 +36,13 @@ NAMED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "words": (
             "Can the evidence be trusted?",
-            "select word, count(*) as runs, sum(records) as records from runs group by word order by runs desc",
+            "select word, count(*) as runs, sum(records) as records from runs group by word order by runs desc, word",
         ),
         "denials": (
             "What was denied, by which rule?",
             "select rule, what, target, count(*) as times, count(distinct run) as runs, min(run) as first_run,"
-            " min(seq) as seq from steps where kind = 'denial' group by rule, what, target order by times desc",
+            " min(seq) as seq from steps where kind = 'denial' group by rule, what, target"
+            " order by times desc, rule, what, target",
         ),
         "after-denial": (
             "What did the agent do right after a denial?",
@@ -85,7 +86,7 @@ NAMED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "errors": (
             "Which answers did agents get, other than success?",
             "select code, what, kind, count(*) as times, count(distinct run) as runs from steps where code <> ''"
-            " group by code, what, kind order by times desc",
+            " group by code, what, kind order by times desc, code, what, kind",
         ),
     }
 )
@@ -95,7 +96,7 @@ NAMED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 def load(folders: Sequence[Path], pins: Sequence[Any]) -> sqlite3.Connection:
     """Fill a database from the runs, then close it to writing. Raises the ledger's errors."""
     base = sqlite3.connect(":memory:")
-    base.executescript(_TABLES)
+    base.executescript(DEFINITION)
     for folder in folders:
         _load(base, folder, pins)
     base.executescript("create index steps_run on steps (run, seq); create index records_run on records (run, seq);")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -124,9 +125,17 @@ def diff(ctx: click.Context, *, a: Path, b: Path, everything: bool, as_json: boo
 @click.command()
 @click.argument("asked", nargs=-1, metavar="RUN... QUERY")
 @click.option("--list", "listed", is_flag=True, help="The named queries, and the tables.")
+@click.option(
+    "--engine",
+    type=click.Choice(["sqlite", "duckdb"]),
+    default="sqlite",
+    help="duckdb: quicker aggregates over many runs; needs the query extra. Default: sqlite.",
+)
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
 @_formats
-def query(*, asked: tuple[str, ...], listed: bool, keys: tuple[str, ...], as_json: bool, form: str) -> None:
+def query(
+    *, asked: tuple[str, ...], listed: bool, engine: str, keys: tuple[str, ...], as_json: bool, form: str
+) -> None:
     """Ask RUN... in SQL, or by the name of a query. Only SELECT is possible; every run is verified first.
 
     \b
@@ -137,8 +146,8 @@ def query(*, asked: tuple[str, ...], listed: bool, keys: tuple[str, ...], as_jso
     from deskcert.audit.tables import Column, say_table
 
     if listed:
-        rows = [{"name": name, "question": question, "sql": sql} for name, (question, sql) in NAMED.items()]
-        say_table([Column("name"), Column("question", wide=True)], rows, _form(form, as_json))
+        told = [{"name": name, "question": question, "sql": sql} for name, (question, sql) in NAMED.items()]
+        say_table([Column("name"), Column("question", wide=True)], told, _form(form, as_json))
         click.echo(
             "Tables: runs, records, steps, network, oracle (select * from … limit 1 shows the columns).", err=True
         )
@@ -152,8 +161,16 @@ def query(*, asked: tuple[str, ...], listed: bool, keys: tuple[str, ...], as_jso
     folders = _run_folders(tuple(Path(p) for p in places))
     from deskcert.cli._shared import pins_for
 
-    names, rows_of = ask(load(folders, pins_for(keys)), known[1] if known else sql)
-    say_table([Column(n) for n in names], (dict(zip(names, r, strict=True)) for r in rows_of), _form(form, as_json))
+    base, statement = load(folders, pins_for(keys)), known[1] if known else sql
+    with contextlib.ExitStack() as stack:
+        if engine == "duckdb":
+            from deskcert.audit.columns import asked_in_columns
+
+            names, rows_of = stack.enter_context(asked_in_columns(base, statement))
+        else:
+            names, rows_of = ask(base, statement)
+        rows = (dict(zip(names, r, strict=True)) for r in rows_of)
+        say_table([Column(n) for n in names], rows, _form(form, as_json))
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`deskcert ledger certificate`, `redact`, `export`: evidence that leaves the house."""
+"""`deskcert ledger certificate`, `redact`: evidence that leaves the house."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from deskcert.cli._runs import FAILED, NO_PIN, evidence_errors, pinned, run_folder, write_whole
+from deskcert.cli._runs import FAILED, NO_PIN, evidence_errors, pinned, run_folder
 from deskcert_schema.errors import UsageError
 
-__all__ = ["certificate", "export", "redact"]
+__all__ = ["certificate", "redact"]
 
 
 @click.group()
@@ -145,26 +145,3 @@ def redact(
         click.echo(json.dumps({"openings": list(openings), "blobs": list(names)}))
     else:
         click.echo(f"{run}: {len(openings)} openings and {len(names)} blobs deleted")
-
-
-@click.command()
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option(
-    "--to", type=click.Choice(["pack"]), required=True, help="pack: a zip with its own verifier.", expose_value=False
-)
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE")
-@click.option("--elide", "kinds", multiple=True, metavar="KIND", help="Leave out what records of this kind say.")
-@click.option("--with-openings", is_flag=True, help="Put the openings of secrets in. Who has them can read them.")
-@click.pass_context
-def export(ctx: click.Context, *, run: Path, out: Path, kinds: tuple[str, ...], with_openings: bool) -> None:
-    """Write a sealed RUN as one zip: ledger, notes, certificate, policy, and verify.py, which needs any Python 3.8 or
-    newer and nothing else. The same run gives the same bytes.
-
-    Exit codes: 0 written, 1 the ledger contradicts its notes, 2 not a sealed ledger.
-    """
-    from deskcert_ledger.pack import make_pack
-
-    with evidence_errors(ctx, run):
-        content = make_pack(run_folder(run), elide=frozenset(kinds), openings=with_openings)
-    write_whole(out, content)
-    click.echo(f"{out}: {len(content)} bytes; check it with: python3 verify.py {out} --key VKEY")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deskcert.cli import audit, evidence, proofs
+from deskcert.cli import audit, evidence, export, proofs
 from deskcert.cli._runs import pinned, run_folder
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -41,7 +41,7 @@ def ledger() -> None:
 
 for _command in (audit.timeline, audit.show, audit.diff, audit.query, audit.stats):
     ledger.add_command(_command)
-for _command in (proofs.prove, proofs.check_proof_command, evidence.certificate, evidence.redact, evidence.export):
+for _command in (proofs.prove, proofs.check_proof_command, evidence.certificate, evidence.redact, export.export):
     ledger.add_command(_command)
 
 

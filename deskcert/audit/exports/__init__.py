@@ -1,0 +1,1 @@
+"""Runs in other tools' formats, one module a format. What they share is `events`."""
