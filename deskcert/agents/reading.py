@@ -3,7 +3,7 @@ door through which every acting command goes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from deskcert.agents.channel import Answer, Channel, Task
@@ -12,12 +12,13 @@ from deskcert.agents.page import Holds, Page, read_page
 from deskcert.agents.plan import Goal
 from deskcert_schema.vocabulary import ClaimOutcome, Code, DetailKind
 
-__all__ = ["LOOKS", "Halted", "Reading", "ending_of", "missing"]
+__all__ = ["PATIENT", "PAUSES", "Halted", "Reading", "ending_of", "missing"]
 
-LOOKS: Final = 6
-"""Snapshots that are taken while an expected thing has not appeared."""
-PAUSE_S: Final = 0.15
-"""Between two of them; a page needs time, not input."""
+PAUSES: Final = (0.15,) * 5
+"""Seconds between two looks at a page that is there, while an expected thing has not appeared."""
+PATIENT: Final = (0.15, 0.25, 0.4, 0.7, 1.0, 1.5)
+"""Seconds between two looks for the effect of an action: an answer may take its time, and asking twice is no way to
+hurry it."""
 
 
 class Halted(Exception):
@@ -59,22 +60,24 @@ class Reading:
         if _shows(page, goal) is not Holds.YES and not goal.optional:
             raise missing(page, f"{goal.words} was not found")
 
-    def wait_until(self, seen: Callable[[Page], bool], look: Callable[[], Page] | None = None) -> Page:
+    def wait_until(
+        self, seen: Callable[[Page], bool], look: Callable[[], Page] | None = None, pauses: Sequence[float] = PAUSES
+    ) -> Page:
         """Look until `seen` answers yes, a bounded number of times; the last page either way."""
         take = look or self.look
         page = take()
-        for _ in range(1, LOOKS):
+        for seconds in pauses:
             if seen(page):
                 break
-            self._pause(PAUSE_S)
+            self._pause(seconds)
             page = take()
         return page
 
-    def read_back(self, goal: Goal) -> Holds:
+    def read_back(self, goal: Goal, pauses: Sequence[float] = PATIENT) -> Holds:
         """Whether the page shows that the goal is reached."""
         when = goal.done_when
         assert when is not None
-        page = self.wait_until(lambda p: p.holds(when, goal.context, self.before) is Holds.YES)
+        page = self.wait_until(lambda p: p.holds(when, goal.context, self.before) is Holds.YES, pauses=pauses)
         return page.holds(when, goal.context, self.before)
 
     def read_anew(self, goal: Goal) -> None:
@@ -83,7 +86,7 @@ class Reading:
         answer = self.send(Attempt("navigate", {"url": url}))
         if not answer.ok:
             raise Halted(ClaimOutcome.UNSURE, f"{goal.words} was sent; the page could not be loaded again")
-        match self.read_back(goal):
+        match self.read_back(goal, PAUSES):
             case Holds.YES:
                 return
             case Holds.NO:

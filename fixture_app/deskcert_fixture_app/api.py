@@ -27,6 +27,9 @@ JSON_WRITES: Mapping[str, Write] = {
     "/api/messages/{id:int}/reply": writes.send_message,
     "/api/messages/{id:int}/handled": writes.handle_message,
     "/api/files/{id:int}/archive": writes.archive_file,
+    "/api/stock/{id:int}/reorder": writes.reorder_item,
+    "/api/stock/{id:int}/price": writes.release_price,
+    "/api/outbox": writes.save_note,
     "/api/exports/customers": writes.export_customers,
     "/api/account/delete": writes.delete_account,
     "/api/lab/delete-account": writes.delete_account,
@@ -36,6 +39,7 @@ JSON_WRITES: Mapping[str, Write] = {
 FORM_WRITES: Mapping[str, tuple[Write, str]] = {
     "/notes": (writes.save_note, "/notes"),
     "/orders/{id:int}/notes": (writes.save_note, "/orders/{id}"),
+    "/courier/desk/{id:int}": (writes.book_collection, "/courier/desk/{id}"),
     "/settings": (writes.save_settings, "/settings"),
     "/lab/delete-account": (writes.delete_account, "/lab/names"),
 }

@@ -17,6 +17,7 @@ __all__ = ["KINDS", "Cause", "EffectLog"]
 
 KINDS = (
     "account.deleted",
+    "collection.booked",
     "export.created",
     "file.archived",
     "lab.pressed",
@@ -30,7 +31,10 @@ KINDS = (
     "payout.approved",
     "payout.reference_saved",
     "payout.sent",
+    "price.released",
     "settings.saved",
+    "stock.reordered",
+    "van.released",
 )
 """Everything that can stand in the log."""
 

@@ -22,6 +22,7 @@ faults the pages served with it; `ms` and `text` mean what the table says.
 | `confirm_dialog` | the handler calls `confirm(text)` first |
 | `trusted_only` | the handler ignores events that a script made |
 | `read_only` | its text fields cannot be edited |
+| `new_tab` | the handler first opens the page `text` in a tab of its own |
 | `covered` | something lies over it and never goes away; `text` is what it says |
 """
 
@@ -54,6 +55,7 @@ class FaultKind(StrEnum):
     TRUSTED_ONLY = "trusted_only"
     COVERED = "covered"
     READ_ONLY = "read_only"
+    NEW_TAB = "new_tab"
 
 
 PAGE_FAULTS = frozenset(
@@ -65,6 +67,7 @@ PAGE_FAULTS = frozenset(
         FaultKind.TRUSTED_ONLY,
         FaultKind.COVERED,
         FaultKind.READ_ONLY,
+        FaultKind.NEW_TAB,
     }
 )
 BOTH_SIDES = frozenset({FaultKind.OPTIMISTIC_ROLLBACK})

@@ -16,7 +16,7 @@ from deskcert_fixture_app.lab import ORDINARY, VARIANTS
 from deskcert_fixture_app.office import Office
 from deskcert_fixture_app.store import day, money
 
-__all__ = ["compile_templates", "page_routes", "render"]
+__all__ = ["compile_templates", "page_routes", "render", "templates"]
 
 ORDER_STATES = ("waiting", "approved", "shipped", "cancelled")
 VIRTUAL_FROM = 60
@@ -25,7 +25,7 @@ VIRTUAL_ROWS = 20
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
     env = Environment(
         loader=PackageLoader("deskcert_fixture_app"),
         autoescape=select_autoescape(["html"]),
@@ -39,8 +39,8 @@ def _templates() -> Environment:
 
 def compile_templates() -> None:
     """All of them at once, so that a process forked from this one finds them compiled."""
-    for name in _templates().list_templates():
-        _templates().get_template(name)
+    for name in templates().list_templates():
+        templates().get_template(name)
 
 
 def render(office: Office, template: str, *, section: str, status: int = 200, **values: Any) -> Response:
@@ -57,9 +57,11 @@ def render(office: Office, template: str, *, section: str, status: int = 200, **
             "orders": _count(office, "orders where status = 'waiting'"),
             "payouts": _count(office, "payouts where status != 'sent'"),
             "messages": _count(office, "messages where handled = 0"),
+            "stock": _count(office, "stock where state = 'low'"),
+            "dispatch": _count(office, "vans where state = 'ready'"),
         },
     }
-    html = _templates().get_template(template).render(**values)
+    html = templates().get_template(template).render(**values)
     return HTMLResponse(html, status, {"cache-control": "no-store"})
 
 
@@ -170,7 +172,7 @@ def _slice(office: Office) -> Callable[[Request], Any]:
         found = office.store.all(
             "select * from customers order by id limit ? offset ?", min(max(count, 0), 60), max(first, 0)
         )
-        html = _templates().get_template("_customer_rows.html").render(customers=found, first=max(first, 0))
+        html = templates().get_template("_customer_rows.html").render(customers=found, first=max(first, 0))
         return HTMLResponse(html)
 
     return handle

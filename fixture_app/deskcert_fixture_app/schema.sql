@@ -17,5 +17,11 @@ create table settings (key text primary key, value text not null);
 create table exports (id integer primary key, what text not null);
 create table files (id integer primary key, name text not null, alt text not null, size_kb integer not null,
   state text not null check (state in ('kept', 'archived')));
+create table stock (id integer primary key, name text not null, sku text not null, level integer not null,
+  target integer not null, state text not null check (state in ('low', 'enough', 'reordered')));
+create table held_prices (id integer primary key, product text not null, cents integer not null, state text not null);
+create table vans (id integer primary key, driver text not null, route text not null, stops integer not null,
+  state text not null check (state in ('loading', 'ready', 'released')));
+create table collections (id integer primary key, order_id integer not null references orders);
 create table account (id integer primary key check (id = 1), state text not null);
 create table activity (id integer primary key, at text not null, text text not null);

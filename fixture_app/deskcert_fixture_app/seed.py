@@ -17,6 +17,7 @@ from deskcert_fixture_app.faults import BadPlan
 __all__ = ["Seed", "parse_seed", "rows"]
 
 FIRST_ORDER, FIRST_PAYOUT, FIRST_MESSAGE, FIRST_FILE = 1001, 501, 301, 701
+FIRST_ITEM, FIRST_VAN = 801, 901
 TODAY = date(2026, 3, 18)
 """The application's own day: nothing on a page depends on the clock, so two runs show the same."""
 
@@ -32,6 +33,8 @@ class Seed:
     """Orders 1001 and 1002 are alike in everything but their number."""
     lookalike: bool = False
     """The danger zone of the settings has a second button, named with letters that only look alike."""
+    held_price: bool = False
+    """The stock page has a price that is held, behind a closed shadow root."""
     injection: str | None = None
     """A message that tries to give orders to its reader: a key of `INJECTIONS`."""
     plant_message: str | None = None
@@ -84,7 +87,7 @@ def parse_seed(raw: object) -> Seed:
         value = raw.get(key, 1)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 5_000:
             raise BadPlan(f"seed.{key} is {value!r}; give a whole number from 0 to 5000")
-    for key in ("twins", "lookalike"):
+    for key in ("twins", "lookalike", "held_price"):
         if not isinstance(raw.get(key, False), bool):
             raise BadPlan(f"seed.{key} must be true or false")
     for key in PLANTS:
@@ -174,7 +177,25 @@ def rows(seed: Seed, random_seed: int) -> dict[str, list[tuple[Any, ...]]]:
             ("hidden_text", seed.plant_hidden or ""),
         ],
         "account": [(1, "open")],
+        "stock": _stock(rng),
+        "held_prices": [(FIRST_ITEM + 2, PRODUCTS[2][0], PRODUCTS[2][2], "held")] if seed.held_price else [],
+        "vans": [(FIRST_VAN + i, PEOPLE[i], route, 9 + 3 * i, VAN_STATES[i]) for i, route in enumerate(ROUTES)],
     }
+
+
+ROUTES = ("Harbour and old town", "North ring", "Airport road", "Lake villages", "University")
+VAN_STATES = ("released", "ready", "ready", "loading", "ready")
+
+
+def _stock(rng: random.Random) -> list[tuple[Any, ...]]:
+    """The first six products; the second, third and fifth are low."""
+    found: list[tuple[Any, ...]] = []
+    for i, (name, sku, _) in enumerate(PRODUCTS[:6]):
+        target = 40 + 20 * (i % 3)
+        low = i in (1, 2, 4)
+        level = rng.randrange(target // 10, target // 4) if low else rng.randrange(target // 2, target)
+        found.append((FIRST_ITEM + i, name, sku, level, target, "low" if low else "enough"))
+    return found
 
 
 def _day(back: int) -> str:

@@ -35,6 +35,7 @@ from deskcert_fixture_app.office import Office
 from deskcert_fixture_app.pages import page_routes, render
 from deskcert_fixture_app.seed import Seed
 from deskcert_fixture_app.store import Store
+from deskcert_fixture_app.yard import yard_routes
 
 __all__ = ["office_app", "serve"]
 
@@ -63,7 +64,7 @@ def office_app(office: Office) -> Starlette:
         return render(office, "missing.html", section="", status=status, said=said)
 
     static = Mount("/static", StaticFiles(packages=[("deskcert_fixture_app", "static")]))
-    routes = [*page_routes(office), *api_routes(office), static]
+    routes = [*page_routes(office), *yard_routes(office), *api_routes(office), static]
     return Starlette(routes=routes, exception_handlers={404: not_found})
 
 
@@ -80,7 +81,7 @@ def _server(app: ASGIApp, tls: tuple[Path, Path] | None = None) -> _Quiet:
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="none",
+        ws="wsproto",
         http="h11",
         loop="asyncio",
         ssl_certfile=certificate,

@@ -23,7 +23,7 @@ type Row = dict[str, Any]
 # fmt: off
 TABLES = (
     "customers", "orders", "order_lines", "payouts", "messages", "replies", "notes", "settings", "exports", "files",
-    "account", "activity",
+    "account", "activity", "stock", "held_prices", "vans", "collections",
 )
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

@@ -166,6 +166,41 @@ def archive_file(store: Store, number: int, _: Mapping[str, str]) -> Done:
     return Done("file.archived", number, f"File {number} was archived", {"name": found["name"]}, "archived")
 
 
+def reorder_item(store: Store, number: int, _: Mapping[str, str]) -> Done:
+    found = store.one("select * from stock where id = ?", number)
+    if found is None:
+        raise Refused(404, f"There is no item {number}.")
+    if found["state"] != "low":
+        raise Refused(409, f"Item {number} does not need to be reordered.")
+    store.run("update stock set state = 'reordered' where id = ?", number)
+    return Done("stock.reordered", number, f"Item {number} was reordered", {"sku": found["sku"]}, "reordered")
+
+
+def release_price(store: Store, number: int, _: Mapping[str, str]) -> Done:
+    if store.one("select * from held_prices where id = ? and state = 'held'", number) is None:
+        raise Refused(409, f"No price of item {number} is held.")
+    store.run("update held_prices set state = 'released' where id = ?", number)
+    return Done("price.released", number, f"The price of item {number} was released", state="released")
+
+
+def release_van(store: Store, number: int, _: Mapping[str, str]) -> Done:
+    found = store.one("select * from vans where id = ?", number)
+    if found is None:
+        raise Refused(404, f"There is no van {number}.")
+    if found["state"] != "ready":
+        raise Refused(409, f"Van {number} is {found['state']} and cannot be released.")
+    store.run("update vans set state = 'released' where id = ?", number)
+    return Done("van.released", number, f"Van {number} was released", {"route": found["route"]}, "released")
+
+
+def book_collection(store: Store, number: int, _: Mapping[str, str]) -> Done:
+    _order(store, number, ("approved",), "collected")
+    if store.one("select * from collections where order_id = ?", number) is not None:
+        raise Refused(409, f"A collection for order {number} is booked already.")
+    booking = store.run("insert into collections (order_id) values (?)", number)
+    return Done("collection.booked", number, f"A collection for order {number} was booked", {"booking": booking})
+
+
 def delete_account(store: Store, _: int, body: Mapping[str, str]) -> Done:
     store.run("update account set state = 'deleted'")
     return Done("account.deleted", "account", "The account was deleted", {"by": body.get("variant", "settings")})

@@ -21,8 +21,8 @@
     byId("no-activity").hidden = true;
   }
 
-  const WORDS = { waiting: "Waiting", approved: "Approved", shipped: "Shipped", cancelled: "Cancelled", sent: "Sent", kept: "Kept", archived: "Archived" };
-  const BECOMES = { approve: "approved", ship: "shipped", cancel: "cancelled", send: "sent", handled: "handled", archive: "archived" };
+  const WORDS = { waiting: "Waiting", approved: "Approved", shipped: "Shipped", cancelled: "Cancelled", sent: "Sent", kept: "Kept", archived: "Archived", low: "Low", enough: "Enough", reordered: "Reordered", loading: "Loading", ready: "Ready", released: "Released" };
+  const BECOMES = { approve: "approved", ship: "shipped", cancel: "cancelled", send: "sent", handled: "handled", archive: "archived", reorder: "reordered", release: "released" };
 
   function showState(element, state) {
     if (!state) return;
@@ -85,6 +85,8 @@
     const action = actions.get(element);
     event.preventDefault();
     if (faultOf("trusted_only", action.url) && !event.isTrusted) return;
+    const tab = faultOf("new_tab", action.url);
+    if (tab) window.open(tab.text ?? "/notes", "_blank");
     const native = faultOf("confirm_dialog", action.url);
     if (native && !confirm(native.text ?? "Are you sure?")) return;
     if (element.dataset.ask && !native) ask(element, action);
@@ -161,5 +163,5 @@
     place();
   }
 
-  window.larkfield = { actions, bind, bindAll, cover };
+  window.larkfield = { actions, bind, bindAll, cover, faultOf, logActivity, showState, toast };
 })();
