@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from deskcert_proxy.answers import FAULT, NO_RECORD, refusal
 from deskcert_proxy.canary import CANARY_PATH
 from deskcert_proxy.classify import Reading, classify
+from deskcert_proxy.control_frames import without_texts
 from deskcert_proxy.failclosed import (
     BLOCKED,
     close_connection,
@@ -61,6 +62,7 @@ class SecondLine:
     # -- the life of the proxy
 
     def load(self, loader: Any) -> None:
+        without_texts()
         loader.master.options.update(**_forced(loader.master.options))
 
     def configure(self, _updated: set[str]) -> None:

@@ -56,6 +56,8 @@ class Origin:
     tls: Path | None = None
     hits: list[Hit] = field(default_factory=list)
     messages: list[bytes] = field(default_factory=list)
+    controls: list[tuple[int, bytes]] = field(default_factory=list)
+    """Opcode and payload of control frames through WebSockets."""
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     redirects: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -149,8 +151,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 (length,) = struct.unpack(">Q", self.rfile.read(8))
             mask = self.rfile.read(4)
             data = bytes(b ^ mask[i % 4] for i, b in enumerate(self.rfile.read(length)))
+            if opcode >= 8:
+                self.origin.controls.append((opcode, data))
             if opcode == 8:
                 return
+            if data == b"ping me":
+                self.wfile.write(b"\x89\x03one")
             if opcode in (0, 1, 2):
                 self.origin.messages.append(data)
                 echo = b"echo"

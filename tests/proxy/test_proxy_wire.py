@@ -165,6 +165,35 @@ async def test_plain_http_inside_a_tunnel_is_read_too(line: Line) -> None:
     assert await asyncio.to_thread(talk) == "net-payout"
 
 
+def _frame(opcode: int, data: bytes) -> bytes:
+    return bytes([0x80 | opcode, 0x80 | len(data), 0, 0, 0, 0]) + data
+
+
+async def test_texts_in_control_frames_do_not_arrive(line: Line) -> None:
+    """A page can put 123 bytes into the reason of a close; pings and pongs of its own only a raw client can send."""
+    text = b'{"op":"delete"}'
+
+    def talk() -> None:
+        head = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Version", "13")]
+        with socket.create_connection(("127.0.0.1", line.proxy.port), timeout=10) as client:
+            key = ("Sec-WebSocket-Key", "MDEyMzQ1Njc4OWFiY2RlZg==")
+            client.sendall(request_bytes("GET", line.origin.url + "/ws", b"", [*head, key]))
+            assert read_reply(client).status == 101
+            client.sendall(_frame(1, b"ping me"))
+            answer = b""
+            while b"\x89\x03one" not in answer:
+                answer += client.recv(4096)
+            client.sendall(_frame(10, b"one") + _frame(10, text) + _frame(9, text))
+            client.sendall(_frame(8, (1000).to_bytes(2, "big") + text))
+            while client.recv(4096):
+                pass
+
+    line.origin.controls.clear()
+    await asyncio.to_thread(talk)
+    # The answer to the server's own ping is as it was; the rest has lost its text, and the close kept its code.
+    assert line.origin.controls == [(10, b"one"), (10, b""), (9, b""), (8, (1000).to_bytes(2, "big"))]
+
+
 async def test_upgrade_to_something_else_is_taken_out(line: Line) -> None:
     upgrade = (("Upgrade", "x-tunnel"), ("Connection", "Upgrade"))
     reply = await asyncio.to_thread(line.send, "GET", "/x", b"", *upgrade)
