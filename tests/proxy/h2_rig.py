@@ -24,6 +24,8 @@ class H2Origin:
     hits: list[Hit] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    more: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Further headers of every answer."""
 
     def __post_init__(self) -> None:
         from hypercorn.asyncio import serve
@@ -66,7 +68,9 @@ class H2Origin:
         self.versions.append(scope["http_version"])
         self.hits.append(Hit(scope["method"], scope["path"], headers, body))
         kind, page = self.pages.get(scope["path"], ("text/plain", b"ok"))
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode())]})
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind.encode()), *self.more]}
+        )
         await send({"type": "http.response.body", "body": page})
 
     def close(self) -> None:

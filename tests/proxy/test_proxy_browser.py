@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from proxy_rig import POLICY, Line, Origin, make_ledger, net_records
 
 from deskcert.adapters.web.browser import ARGS
 from deskcert.adapters.web.find_browser import find_browser
+from deskcert.certify.https import ServerCertificate
 from deskcert_proxy.authority import Authority
 from deskcert_proxy.canary import ProxyBlind
 from deskcert_proxy.chromium import chromium_arguments, missing_arguments
@@ -105,6 +107,12 @@ WAYS: dict[str, tuple[str, str]] = {
         "get",
         """u => { const s = document.createElement('script'); s.type = 'speculationrules';
         s.textContent = JSON.stringify({prefetch: [{source: 'list', urls: [u], eagerness: 'immediate'}]});
+        document.head.append(s) }""",
+    ),
+    "prerendering": (
+        "get",
+        """u => { const s = document.createElement('script'); s.type = 'speculationrules';
+        s.textContent = JSON.stringify({prerender: [{source: 'list', urls: [u], eagerness: 'immediate'}]});
         document.head.append(s) }""",
     ),
     "EventSource": (
@@ -209,6 +217,36 @@ async def test_websocket_messages_are_judged_one_by_one(line: Line, page: Any) -
     assert len(blocked) == 4
 
 
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+async def test_forbidden_websocket_is_not_opened_and_its_twin_is_judged(
+    line: Line, browser: Any, tmp_path: Path, scheme: str
+) -> None:
+    """Before it is open: the handshake is a GET, and a rule about its address stops it."""
+    both = tmp_path / "both.pem"
+    certificate, key = ServerCertificate.new().write(tmp_path)
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    origin = Origin(tls=both) if scheme == "wss" else line.origin
+    origin.pages["/page"] = ("text/html", PAGE)
+    context = await browser.new_context(proxy={"server": line.proxy.server})
+    page = await context.new_page()
+    await page.goto(origin.url + "/page")
+    script = """async url => { const w = new WebSocket(url); const opened = await new Promise(d => {
+        w.onopen = () => d(true); w.onerror = () => d(false) }); if (!opened) return [false];
+        w.send('{"op":"delete"}'); w.send('{"op":"list"}'); await new Promise(d => w.onmessage = d); w.close();
+        return [true] }"""
+    address, known = origin.url.replace("http", "ws"), len(line.records("net.blocked"))
+    origin.messages.clear()
+    assert await page.evaluate(script, address + "/item/1/delete") == [False]
+    assert "/item/1/delete" not in [hit.path for hit in origin.hits]
+    (blocked,) = line.records("net.blocked")[known:]
+    assert (blocked["rule"], blocked["upgrade"]) == ("net-item", "websocket")
+    assert await page.evaluate(script, address + "/item/1/show") == [True]
+    assert origin.messages == [b'{"op":"list"}']
+    await context.close()
+    if origin is not line.origin:
+        origin.close()
+
+
 @pytest.mark.parametrize("where", ["Worker", "SharedWorker"])
 async def test_websocket_of_a_worker_is_judged_too(line: Line, page: Any, where: str) -> None:
     line.origin.messages.clear()
@@ -309,10 +347,11 @@ async def test_each_name_of_this_machine_is_guarded_in_the_browser(line: Line, b
         origin.close()
 
 
-async def test_redirect_of_a_write_to_a_forbidden_place_is_stopped(line: Line, page: Any) -> None:
-    line.origin.redirects["/hop"] = (307, "/api/payouts/hop")
-    status = await page.evaluate("() => fetch('/hop', {method: 'POST', body: '{}'}).then(r => r.status)")
-    assert status == 403
+@pytest.mark.parametrize("status", [307, 308])
+async def test_redirect_of_a_write_to_a_forbidden_place_is_stopped(line: Line, page: Any, status: int) -> None:
+    line.origin.redirects["/hop"] = (status, "/api/payouts/hop")
+    answered = await page.evaluate("() => fetch('/hop', {method: 'POST', body: '{}'}).then(r => r.status)")
+    assert answered == 403
     assert "/api/payouts/hop" not in [hit.path for hit in line.origin.hits]
 
 
@@ -383,6 +422,20 @@ async def test_way_out_over_http2_is_judged(h2: tuple[H2Origin, Any, Path], way:
     )
     assert f"POST /api/payouts/{name}" not in origin.writes()
     assert any(r["url_class"].endswith(f"orders/{name}") for r in net_records(folder, "net.allowed"))
+
+
+async def test_no_packet_of_quic_leaves_the_browser(h2: tuple[H2Origin, Any, Path]) -> None:
+    """The server offers HTTP/3 at its own port, where packets are waited for: the offer does not come to the page."""
+    origin, page, _ = h2
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
+        packets.bind(("127.0.0.1", origin.port))
+        packets.setblocking(False)
+        origin.more = [(b"alt-svc", f'h3=":{origin.port}"; ma=3600'.encode())]
+        ask = "() => fetch('/page?again', {cache: 'no-store'}).then(r => r.headers.get('alt-svc'))"
+        assert [await page.evaluate(ask) for _ in range(3)] == [None] * 3
+        with pytest.raises(BlockingIOError):
+            packets.recv(1)
+    assert origin.versions[-1] == "2"
 
 
 async def test_browser_does_not_take_another_authority(browser: Any, h2: tuple[H2Origin, Any, Path]) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import gzip
 import json
 import socket
+import sys
+import zlib
 from typing import Any
 
 import brotli
@@ -13,9 +15,16 @@ import pytest
 from proxy_rig import Line, Origin, read_reply, request_bytes, send_raw
 from test_proxy_corpora import DISGUISED, ORDINARY, as_request
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 JSON = ("Content-Type", "application/json")
 FORBIDDEN = b'{"op":"delete"}'
+ALLOWED = b'{"op":"update"}'
+TWO_LINES = [("Content-Encoding", "gzip"), ("Content-Encoding", "br")]
 
 
 async def test_allowed_write_is_recorded_before_it_arrives_and_answered_after(line: Line) -> None:
@@ -44,6 +53,13 @@ async def test_no_content_of_a_request_stands_in_the_ledger(line: Line) -> None:
         ("plain", [], FORBIDDEN),
         ("gzip", [("Content-Encoding", "gzip")], gzip.compress(FORBIDDEN, mtime=0)),
         ("br", [("Content-Encoding", "br")], brotli.compress(FORBIDDEN)),
+        ("zstd", [("Content-Encoding", "zstd")], zstd.compress(FORBIDDEN)),
+        ("deflate", [("Content-Encoding", "deflate")], zlib.compress(FORBIDDEN)),
+        ("gzip, then br", [("Content-Encoding", "gzip, br")], brotli.compress(gzip.compress(FORBIDDEN))),
+        ("gzip, then br, in two lines", TWO_LINES, brotli.compress(gzip.compress(FORBIDDEN))),
+        ("the wrong order", [("Content-Encoding", "br, gzip")], brotli.compress(gzip.compress(FORBIDDEN))),
+        ("something behind the gzip", [("Content-Encoding", "gzip")], gzip.compress(b"{}") + gzip.compress(FORBIDDEN)),
+        ("half a gzip", [("Content-Encoding", "gzip")], gzip.compress(FORBIDDEN)[:-4]),
         ("claims gzip", [("Content-Encoding", "gzip")], FORBIDDEN),
         ("unknown coding", [("Content-Encoding", "gzip, rc4")], FORBIDDEN),
         ("UTF-16", [], FORBIDDEN.decode().encode("utf-16")),
@@ -58,6 +74,28 @@ async def test_forbidden_body_does_not_arrive(line: Line, how: str, headers: lis
     assert reply.rule == json.loads(reply.body)["rule"]
     assert len(line.origin.hits) == before
     assert line.records("net.blocked")[known:][-1]["rule"] == reply.rule
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ([("Content-Encoding", "gzip")], gzip.compress(ALLOWED)),
+        ([("Content-Encoding", "br")], brotli.compress(ALLOWED)),
+        ([("Content-Encoding", "zstd")], zstd.compress(ALLOWED)),
+        ([("Content-Encoding", "gzip, br")], brotli.compress(gzip.compress(ALLOWED))),
+        ([("Expect", "100-continue")], ALLOWED),
+        ([("Transfer-Encoding", "chunked")], b'4\r\n{"op\r\nb\r\n":"update"}\r\n0\r\n\r\n'),
+        ([("X-HTTP-Method-Override", "PUT")], ALLOWED),
+    ],
+)
+async def test_allowed_body_arrives_as_it_was_sent_and_is_recorded(line: Line, headers: list[Any], body: bytes) -> None:
+    known = len(line.records("net.allowed"))
+    reply = await asyncio.to_thread(line.send, "POST", "/api/x", body, JSON, *headers)
+    assert reply.status == 200
+    chunked = ("Transfer-Encoding", "chunked") in headers
+    assert line.origin.hits[-1].body == (b'{"op":"update"}' if chunked else body)
+    (record,) = line.records("net.allowed")[known:]
+    assert (record["class"], record["method"]) == ("write", "POST")
 
 
 @pytest.mark.parametrize("trailer", [b"", b"X-T: 1\r\n"])
