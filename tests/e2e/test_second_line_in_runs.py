@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ DISABLED = {
     "an addon that is not loaded": (
         """
 import sys
+import time
 if "deskcert_proxy" in sys.orig_argv:
     import deskcert_proxy.serve as s
     whole = s.serve
@@ -269,3 +271,60 @@ def test_full_disk_ends_the_run_inconclusive_and_nothing_unrecorded_arrives(tmp_
     answers = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert answers
     assert "LEDGER_UNAVAILABLE" in {answer["error"]["code"] for answer in answers if not answer["ok"]}
+
+
+def test_fault_of_a_hook_makes_the_run_inconclusive(tmp_path: Path) -> None:
+    """The write has gone out by then, and it is recorded; what else the proxy would have seen nobody knows."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "if 'deskcert_proxy' in sys.orig_argv:\n"
+        "    import deskcert_proxy.scribe as s\n"
+        "    s.Scribe.answered = lambda *_: 1 / 0\n"
+    )
+    chosen = ("--agent", "builtin:careful", "--proxy", "required", "--out", "out")
+    done = run_deskcert("ci", *TWIN[2:], *chosen, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 3, done.stderr
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    lost = of_kind(run, "component.lost")
+    assert "the hook responseheaders failed" in lost[0]["detail"]
+    assert len([r for r in of_kind(run, "net.allowed") if r["class"] == "write"]) == 1
+
+
+WAITING = """
+import pathlib, sys
+sys.stdin.readline()
+pathlib.Path("ready").touch()
+sys.stdin.read()
+"""
+
+
+def test_killed_sequencer_takes_the_proxy_with_it(tmp_path: Path) -> None:
+    """The sequencer lives in deskcert's own process: with it gone no write is forwarded, and the run is none."""
+    (tmp_path / "agent.py").write_text(WAITING)
+    chosen = ("--suite", "builtin:core", "--only", "orders-approve-twin", "--proxy", "required", "--out", "out")
+    command = [DESKCERT, "ci", *chosen, "--", sys.executable, str(tmp_path / "agent.py")]
+    started = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "ready").exists():
+        assert time.monotonic() < deadline, "the agent did not start"
+        time.sleep(0.05)
+    started.kill()
+    started.wait(10)
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    assert [c["phase"] for c in of_kind(run, "canary")] == ["start"]
+    assert records(run)[-1]["kind"] != "run.end"
+    # The proxy ends by itself: its input is closed, and so is the ledger's socket.
+    deadline = time.monotonic() + 20
+    while any(_is_proxy_of(tmp_path, process) for process in Path("/proc").iterdir() if process.name.isdigit()):
+        assert time.monotonic() < deadline, "the proxy goes on"
+        time.sleep(0.05)
+    assert effects(tmp_path / "out", run) == []
+    key = run_deskcert("key", "show", cwd=tmp_path).stdout.split()[-1]
+    assert run_deskcert("score", "out/runs", "--key", key, cwd=tmp_path).returncode == 3
+
+
+def _is_proxy_of(folder: Path, process: Path) -> bool:
+    try:
+        return b"deskcert_proxy" in (process / "cmdline").read_bytes() and (process / "cwd").readlink() == folder
+    except OSError:
+        return False
