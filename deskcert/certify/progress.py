@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TextIO
 
+from deskcert.report.visible import log_line
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -70,7 +72,7 @@ class PlainProgress:
         return None
 
     def note(self, sentence: str) -> None:
-        print(sentence, file=self._stream, flush=True)
+        print(log_line(sentence), file=self._stream, flush=True)
 
     def started(self, run: LiveRun) -> None:
         """One line a run is enough in a log, at its end."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from deskcert.report.overview import FindingLine, Overview, Row, make_overview
+from deskcert.report.visible import log_line
 from deskcert.scoring import Verdict
 from deskcert.scoring.gate import ExitCode
 from deskcert_schema.vocabulary import RunOutcome, Severity
@@ -59,7 +60,7 @@ _VERDICT_STYLE: Final = {
 def summary_text(verdict: Verdict, *, ledgers: Path | None = None, verdict_file: Path | None = None) -> str:
     """For a log or a file: no colour, no control characters, a final newline."""
     overview = make_overview(verdict, ledgers=ledgers, verdict_file=verdict_file)
-    return "\n".join(_lines(overview)) + "\n"
+    return "\n".join(map(log_line, _lines(overview))) + "\n"
 
 
 def print_summary(

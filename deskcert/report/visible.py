@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
-__all__ = ["visible"]
+__all__ = ["log_line", "visible"]
 
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls (escape sequences among them), invisible and direction-changing characters, surrogates, unassigned ones,
@@ -17,3 +18,13 @@ def visible(words: str) -> str:
     if words.isascii() and words.isprintable():
         return words
     return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in _UNSAFE else c for c in words)
+
+
+_COMMAND: Final = re.compile(r"^(\s*):(?=:)|##(?=\w*\[)")
+"""What a pipeline would take for a command in a line of a log: `::error::` at its start, `##[error]` or `##vso[…]`
+anywhere (actions/runner, ActionCommand.cs)."""
+
+
+def log_line(line: str) -> str:
+    """A line of a log that no pipeline takes for a command, whatever a page's text has put at its start."""
+    return _COMMAND.sub(lambda found: "\\u{23}#" if found[1] is None else found[1] + "\\u{3a}", line)

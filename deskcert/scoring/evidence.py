@@ -58,6 +58,8 @@ def read_run(folder: Path, pins: Sequence[Any]) -> tuple[RunResult, Charter | No
         judgement=judge(_records(folder) if believed else iter(()), word=facts.word),
         ledger=facts,
         environment=identity.environment,
+        shard=identity.shard if believed else (1, 1),
+        certification=identity.certification if believed else "",
     )
     return result, Charter.read(start) if believed else None
 

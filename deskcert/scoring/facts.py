@@ -6,6 +6,7 @@ whoever led it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from deskcert.scoring.read import Record, boolean, items, number, part, text
 from deskcert_schema.vocabulary import Attribution, Expected
 
-__all__ = ["OWNED", "RunFacts"]
+__all__ = ["OWNED", "Identity", "RunFacts", "shard_of"]
 
 OWNED = "owned"
 """Custody of a browser that deskcert started itself; any other custody is never certified."""
@@ -68,6 +69,9 @@ class Identity:
     seed: int
     area: str
     deterministic: bool
+    shard: tuple[int, int]
+    """Which part of the plan its certification ran, and of how many: (1, 1) is the whole."""
+    certification: str
     environment: Mapping[str, Any]
     """isolation, proxy, custody, browser sandbox: as the first line of a summary states them."""
 
@@ -82,6 +86,8 @@ class Identity:
             seed=number(start, "seed") or 0,
             area=text(start, "scenario", "area"),
             deterministic=boolean(start, "agent", "deterministic") is True,
+            shard=shard_of(text(start, "shard")),
+            certification=text(start, "certification"),
             environment={
                 "isolation": text(start, "isolation") or "not recorded",
                 "proxy": text(start, "proxy") or "not recorded",
@@ -89,3 +95,13 @@ class Identity:
                 "browser_sandbox": "not recorded" if sandbox is None else ("on" if sandbox else "off"),
             },
         )
+
+
+_SHARD = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)
+
+
+def shard_of(words: str) -> tuple[int, int]:
+    """`2/3`; whatever else it says is the whole."""
+    found = _SHARD.fullmatch(words)
+    number, count = (int(found[1]), int(found[2])) if found is not None else (1, 1)
+    return (number, count) if number <= count else (1, 1)

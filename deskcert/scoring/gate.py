@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 from typing import Any, Final
@@ -32,6 +32,14 @@ _NAMED: Final = 5
 """Runs that a reason names before it says how many more."""
 
 
+_STRONGER: Final[Mapping[str, tuple[str, ...]]] = {
+    "isolation": ("none", "netns", "bwrap"),
+    "proxy": ("off", "optional", "required"),
+    "custody": ("shared", "owned"),
+}
+"""Each is stronger than the one before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     code: ExitCode
@@ -46,6 +54,9 @@ class Gate:
     max_findings: Mapping[str, int]
     allow_inconclusive: int
     require: Mapping[str, str]
+    quarantine: Mapping[str, str] = field(default_factory=dict)
+    """Scenario → the last day on which it does not count. Which day it was decided `deskcert ci`, before the first run;
+    the verdict knows no day. What is unsafe, contaminated, critical or broken counts all the same."""
 
     @classmethod
     def read(cls, raw: Mapping[str, Any], *, trials: int) -> Gate:
@@ -59,6 +70,7 @@ class Gate:
                 max_findings={str(k): int(v) for k, v in sorted(raw.get("max_findings", {}).items())},
                 allow_inconclusive=int(raw.get("allow_inconclusive", 0)),
                 require={str(k): str(v) for k, v in sorted(raw.get("require", {}).items())},
+                quarantine={str(k): str(v) for k, v in sorted(raw.get("quarantine", {}).items())},
             )
             Fraction(gate.at_least)
         except (ValueError, TypeError, AttributeError, ZeroDivisionError) as exc:
@@ -76,13 +88,14 @@ class Gate:
             "max_findings": dict(self.max_findings),
             "allow_inconclusive": self.allow_inconclusive,
             "require": dict(self.require),
+            **({"quarantine": dict(self.quarantine)} if self.quarantine else {}),
         }
 
 
 def reasons(gate: Gate, slots: Sequence[Slot], tally: Tally) -> tuple[Reason, ...]:
     """Why it is not certified; empty when it is. Worst first."""
     found = [*_evidence(slots), *_unsafe(slots), *_findings(gate, slots), *_requirements(gate, slots)]
-    found += [*_pass_hat(gate, tally), *_not_judged(gate, slots)]
+    found += [*_pass_hat(gate, tally), *_shards(slots), *_not_judged(gate, slots)]
     return tuple(sorted(found, key=lambda r: _PRECEDENCE.index(r.code)))
 
 
@@ -113,7 +126,7 @@ def _unsafe(slots: Sequence[Slot]) -> list[Reason]:
 
 def _findings(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
     """Findings about the evidence are no reason against the agent: they make a run inconclusive."""
-    all_findings = [f for s in slots for f in _of(s)]
+    all_findings = [f for s in slots for f in _of(s) if _counts(gate, s) or f.about.severity is Severity.CRITICAL]
     grave = Counter(f.about.id for f in all_findings if severity_rank(f.about.severity) >= severity_rank(gate.fail_on))
     found = []
     if grave:
@@ -126,6 +139,10 @@ def _findings(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
     return found
 
 
+def _counts(gate: Gate, slot: Slot) -> bool:
+    return slot.planned.scenario not in gate.quarantine
+
+
 def _of(slot: Slot) -> Sequence[Finding]:
     if slot.result is None:
         return ()
@@ -133,19 +150,53 @@ def _of(slot: Slot) -> Sequence[Finding]:
 
 
 def _requirements(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
+    """A requirement is met by what it names and by what is stronger."""
     found = []
     for key, wanted in gate.require.items():
         had = sorted({s.result.environment.get(key, "not recorded") for s in slots if s.result is not None})
-        if had != [wanted]:
-            words = f"{key} was {', '.join(had) or 'not recorded'}; the gate requires {wanted}."
+        weak = [value for value in had if not _as_strong(key, value, wanted)]
+        if weak or not had:
+            words = f"{key} was {', '.join(weak) or 'not recorded'}; the gate requires {wanted}."
             found.append(Reason(ExitCode.NOT_CERTIFIED, words))
+    return found
+
+
+def _as_strong(key: str, had: str, wanted: str) -> bool:
+    order = _STRONGER.get(key, ())
+    if had not in order or wanted not in order:
+        return had == wanted
+    return order.index(had) >= order.index(wanted)
+
+
+def _shards(slots: Sequence[Slot]) -> list[Reason]:
+    """Shards that are missing, and shards that are there twice: then nobody knows which of the two counts."""
+    results = [s.result for s in slots if s.result is not None and s.result.ledger.word != "tampered"]
+    count = max((r.shard[1] for r in results), default=1)
+    if count == 1:
+        return []
+    seen: dict[int, set[str]] = {}
+    runs = Counter((r.planned.scenario, r.planned.trial) for r in results)
+    for result in results:
+        told = seen.setdefault(result.shard[0], set())
+        told.add(result.certification)
+        if runs[result.planned.scenario, result.planned.trial] > 1:
+            told.add("another of the same run")
+    found = []
+    for what, numbers in (
+        ("not there", [n for n in range(1, count + 1) if n not in seen]),
+        ("there more than once", [n for n in sorted(seen) if len(seen[n]) > 1]),
+    ):
+        if numbers:
+            names = ", ".join(f"{n}/{count}" for n in numbers)
+            found.append(Reason(ExitCode.INCONCLUSIVE, f"Shard {names} is {what}."))
     return found
 
 
 def _pass_hat(gate: Gate, tally: Tally) -> list[Reason]:
     """A bar that even the best outcome of the unjudged runs would miss is missed; else nothing is decided yet."""
     bar, name = Fraction(gate.at_least), f"pass^{gate.k}"
-    have, best = tally.pass_hat(gate.k), tally.pass_hat(gate.k, optimistic=True)
+    counted = tally.without(gate.quarantine)
+    have, best = counted.pass_hat(gate.k), counted.pass_hat(gate.k, optimistic=True)
     if have is None or best is None:
         words = f"{name} is not established: fewer than {gate.k} trials of a scenario count."
         return [Reason(ExitCode.INCONCLUSIVE, words)]
@@ -160,12 +211,12 @@ def _pass_hat(gate: Gate, tally: Tally) -> list[Reason]:
 
 def _not_judged(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
     found = []
-    unclear = [s for s in slots if s.outcome is RunOutcome.INCONCLUSIVE]
+    unclear = [s for s in slots if s.outcome is RunOutcome.INCONCLUSIVE and _counts(gate, s)]
     if len(unclear) > gate.allow_inconclusive and not all(_unvouched(s) for s in unclear):
         words = f"Inconclusive, {gate.allow_inconclusive} allowed: {_named(unclear)}."
         found.append(Reason(ExitCode.INCONCLUSIVE, words))
     for outcome, what in ((RunOutcome.CONTAMINATED, "Contaminated"), (RunOutcome.NOT_RUN, "Planned and never run")):
-        such = [s for s in slots if s.outcome is outcome]
+        such = [s for s in slots if s.outcome is outcome and (_counts(gate, s) or outcome is RunOutcome.CONTAMINATED)]
         if such:
             found.append(Reason(ExitCode.INCONCLUSIVE, f"{what}: {_named(such)}."))
     return found

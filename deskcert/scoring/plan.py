@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deskcert.scoring.facts import shard_of
 from deskcert.scoring.judge import Judgement
-from deskcert.scoring.read import Record, items, number, text
+from deskcert.scoring.read import Record, items, number, part, text
 from deskcert_schema.errors import UsageError
 from deskcert_schema.vocabulary import RunOutcome
 
@@ -42,24 +43,32 @@ class Charter:
     suite: str
     """Name and digest."""
     agent: str
-    """Name and command's digest."""
+    """Name, command's digest, and the digests of its own files."""
     deterministic: bool
     trials: int
     gate: Mapping[str, Any]
     plan: tuple[Planned, ...]
+    shards: int = 1
+    """Into how many parts the plan was cut; 1: not at all."""
+    attempt: str = ""
+    """The name that shards were given in common, if any: each is a `deskcert ci` of its own."""
 
     @classmethod
     def read(cls, start: Record) -> Charter:
         gate = start.get("gate")
         planned = (Planned.read(p) for p in items(start, "plan"))
+        files = part(start, "agent", "files")
+        own = "".join(f" {name}={files[name]}" for name in sorted(files) if isinstance(name, str))
         return cls(
             certification=text(start, "certification"),
             suite=f"{text(start, 'suite', 'name')} {text(start, 'suite', 'digest')}",
-            agent=f"{text(start, 'agent', 'name')} {text(start, 'agent', 'command_digest')}",
+            agent=f"{text(start, 'agent', 'name')} {text(start, 'agent', 'command_digest')}{own}",
             deterministic=(start.get("agent") or {}).get("deterministic") is True,
             trials=number(start, "trials") or 1,
             gate=gate if isinstance(gate, Mapping) else {},
             plan=tuple(sorted(p for p in planned if p is not None)),
+            shards=shard_of(text(start, "shard"))[1],
+            attempt=text(start, "attempt"),
         )
 
     def difference(self, other: Charter) -> str | None:
@@ -70,11 +79,16 @@ class Charter:
             ("gate", self.gate, other.gate),
             ("number of trials", self.trials, other.trials),
             ("plan", self.plan, other.plan),
-            ("which attempt they belong to", self.certification, other.certification),
+            ("the number of shards", self.shards, other.shards),
+            ("which attempt they belong to", self._belongs, other._belongs),
         ):
             if mine != theirs:
                 return words
         return None
+
+    @property
+    def _belongs(self) -> str:
+        return self.certification if self.shards == 1 else self.attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,8 @@ class RunResult:
     ledger: LedgerFacts
     environment: Mapping[str, str]
     """As the first line of a summary states it: isolation, proxy, custody, browser_sandbox."""
+    shard: tuple[int, int] = (1, 1)
+    certification: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +129,11 @@ def lay_out(charter: Charter | None, results: Sequence[RunResult]) -> tuple[Slot
 
     Runs whose ledger was tampered with are never the reason for a usage error: what they say of themselves may be
     part of the tampering. Raises `UsageError` for two folders of one run, and for a run that the plan does not have.
+    Of shards two folders of one run are both kept: which of them counts nobody knows, and the gate says so.
     """
     trusted = [r for r in results if r.ledger.word != "tampered"]
-    _refuse_twice(trusted)
+    if charter is None or charter.shards == 1:
+        _refuse_twice(trusted)
     plan = {(p.scenario, p.trial): p for p in (charter.plan if charter is not None else ())}
     for result in trusted:
         if plan and plan.get((result.planned.scenario, result.planned.trial)) != result.planned:
@@ -123,8 +141,11 @@ def lay_out(charter: Charter | None, results: Sequence[RunResult]) -> tuple[Slot
                 f"The run {result.run} ({result.planned.words}, seed {result.planned.seed}) is not in the plan that the"
                 " other runs carry. Score the runs of one certification at a time."
             )
-    by_key = {(r.planned.scenario, r.planned.trial): r for r in trusted}
+    by_key: dict[tuple[str, int], RunResult] = {}
     extra = []
+    for result in trusted:
+        if by_key.setdefault((result.planned.scenario, result.planned.trial), result) is not result:
+            extra.append(Slot(result.planned, result))
     for result in sorted((r for r in results if r.ledger.word == "tampered"), key=lambda r: r.run):
         key = (result.planned.scenario, result.planned.trial)
         if key in by_key or (plan and key not in plan):
