@@ -156,6 +156,8 @@ class Dispatch:
     dialog: Dialog | None = None
     preparatory_scroll: bool = False
     error: str | None = None
+    unsupported: bool = False
+    """With `NOT_SENT`: the platform has no way to do this to this element, so that trying again is no use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +256,15 @@ class PageAdapter(Protocol):
         """Where back, forward or reload would lead; None where there is no such document."""
         ...
 
-    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
-        """A PNG in base 64, with a frame around `box` where one is given. Raises `AdapterError`."""
+    async def picture(
+        self,
+        box: tuple[int, int, int, int] | None,
+        *,
+        budget_ms: int,
+        masks: tuple[tuple[int, int, int, int], ...] = (),
+    ) -> str:
+        """A PNG in base 64, with a frame around `box` where one is given and `masks` painted over. Raises
+        `AdapterError`."""
         ...
 
     async def tabs(self) -> tuple[Tab, ...]: ...

@@ -85,6 +85,7 @@ def _closure(told: Mapping[int, Mapping[str, Any]], wanted: set[int]) -> tuple[i
     for n in list(chosen):
         chosen |= {m for m in (results.get(n), told[n].get("snapshot_seq")) if isinstance(m, int) and m in told}
         chosen |= {m for m, d in told.items() if d["kind"].startswith("net.") and d.get("intent") == n and n > 0}
+    chosen |= {m for m, d in told.items() if d["kind"] == "picture" and d.get("of") in chosen}
     return tuple(sorted(chosen))
 
 

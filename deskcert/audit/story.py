@@ -66,6 +66,8 @@ class Step:
     took_ms: int = 0
     action: int = 0
     """Number of the acting command, from 1; 0 elsewhere."""
+    pictures: tuple[int, ...] = ()
+    """Records of what the window showed: before the dispatch, after it."""
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {
@@ -77,15 +79,15 @@ class Step:
             "target": self.target,
             "outcome": self.outcome,
         }
-        for name in ("code", "rule", "waited_ms", "looks", "took_ms", "action"):
+        for name in ("code", "rule", "waited_ms", "looks", "took_ms", "action", "pictures"):
             told |= {name: value} if (value := getattr(self, name)) else {}
         return told
 
 
 def read_whole(folder: Path) -> Iterator[Record]:
-    """The records with blobs put back, but for trees; a blob that is gone stays a reference."""
+    """The records with blobs put back, but for trees and pictures; a blob that is gone stays a reference."""
     for record in read_records(folder):
-        data = {k: v if k == "tree" else _whole(folder, v) for k, v in record.data.items()}
+        data = {k: v if k in {"tree", "image"} else _whole(folder, v) for k, v in record.data.items()}
         yield replace(record, data=data)
 
 
@@ -105,16 +107,23 @@ def story(records: Iterable[Record]) -> list[Step]:
     """In the order of the records; a result stands with its intent."""
     steps: list[Step] = []
     intents: dict[int, int] = {}
+    places: dict[int, int] = {}
+    """Record → its step."""
     began: int | None = None
     for record in records:
         began = record.m if began is None else began
         at = max(0, record.m - began) // 1_000
         if record.kind == RecordKind.ACTION_RESULT and record.data.get("of") in intents:
-            place = intents.pop(record.data["of"])
+            place = places[record.seq] = intents.pop(record.data["of"])
             steps[place] = _with_result(steps[place], record, at)
+            continue
+        if record.kind == RecordKind.PICTURE and record.data.get("of") in places:
+            place = places[record.data["of"]]
+            steps[place] = replace(steps[place], pictures=(*steps[place].pictures, record.seq))
             continue
         if record.kind == RecordKind.ACTION_INTENT:
             intents[record.seq] = len(steps)
+        places[record.seq] = len(steps)
         steps.append(_step(record, at))
     return steps
 

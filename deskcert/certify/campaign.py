@@ -252,7 +252,7 @@ class _Campaign:
             folder=folder,
             recorder=Recorder(without_secrets(ledger, self._suite.secrets)),
             application=now.application,
-            open_guarded=opener(browser, self._suite, self._at_point),
+            open_guarded=opener(browser, self._suite, self._at_point, screenshots=self._settings.screenshots),
             agent=self._settings.agent,
             cwd=self._settings.base,
             token=f"{self._token}.{now.run}",

@@ -92,6 +92,7 @@ class Overrides:
     transport: str | None = None
     isolation: str | None = None
     proxy: str | None = None
+    screenshots: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ class Settings:
     """`bwrap | netns | none`"""
     proxy: str = "off"
     """`required | optional | off`"""
+    screenshots: str = "off"
+    """`off | findings | all`"""
 
 
 def load_settings(given: Overrides, *, cwd: Path) -> Settings:
@@ -149,6 +152,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         gate=gate,
         isolation=isolation,
         proxy=proxy,
+        screenshots=given.screenshots or str(doc.get("evidence", {}).get("screenshots", "off")),
         summary=base / doc["reports"]["summary"] if "summary" in doc.get("reports", {}) else None,
     )
 
@@ -263,8 +267,5 @@ def _refuse_unmet(name: str, where: Any, doc: Mapping[str, Any]) -> None:
         if report != "summary":
             line = where(("reports", report)).line
             problems.append(f"{name}:{line}: reports.{report}: this version writes verdict.json and a summary only")
-    if doc.get("evidence", {}).get("screenshots", "off") != "off":
-        line = where(("evidence", "screenshots")).line
-        problems.append(f"{name}:{line}: evidence.screenshots: this version takes none; write screenshots: off")
     if problems:
         raise ConfigError(problems)

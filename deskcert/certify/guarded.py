@@ -19,6 +19,7 @@ from deskcert.certify.suite import Planned, Suite, policy_for
 from deskcert.session.budget import Budget
 from deskcert.session.desk import Options
 from deskcert.session.lease import Lease
+from deskcert.session.pictures import Take
 from deskcert.session.points import AtPoint, all_of
 from deskcert.session.session import Session
 from deskcert_ledger import SystemClock
@@ -96,7 +97,7 @@ class _Guarded:
         await self._adapter.close()
 
 
-def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
+def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint, *, screenshots: str = "off") -> OpenGuarded:
     async def open_guarded(
         recorder: Recorder, planned: Planned, url: str, at: PointCallback, line: SecondLine | None
     ) -> Guarded:
@@ -121,6 +122,7 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint) -> OpenGuarded:
             options=Options(
                 budget=Budget(scenario.actions, scenario.seconds),
                 bait=tuple(str(b) for b in scenario.bait),
+                pictures=Take(screenshots),
             ),
             at_point=all_of(at, pause),
             lease=browser.lease,

@@ -53,6 +53,11 @@ interruption, contaminated or broken evidence), 4 a ledger is tampered with or c
 @click.option("--config", type=click.Path(path_type=Path), help="Default: deskcert.yaml, where there is one.")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pin this project key, not the local one.")
 @click.option("--transport", type=click.Choice(["jsonl", "mcp-http", "mcp-stdio"]), help="How the agent is reached.")
+@click.option(
+    "--screenshots",
+    type=click.Choice(["off", "findings", "all"]),
+    help="Pictures as evidence, fields masked: of what findings are made of, or of every action (default off).",
+)
 @click.option("--isolation", type=click.Choice(["bwrap", "netns", "none"]), help="Where the agent runs (default none).")
 @click.option(
     "--proxy",
@@ -76,6 +81,7 @@ def ci(
     config: Path | None,
     keys: tuple[str, ...],
     transport: str | None,
+    screenshots: str | None,
     isolation: str | None,
     proxy: str | None,
     as_json: bool,
@@ -86,7 +92,9 @@ def ci(
     """
     from deskcert.certify.config import Overrides
 
-    given = Overrides(agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy)
+    given = Overrides(
+        agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy, screenshots
+    )
     if listing:
         return _list(given, only=only, tags=tags, as_json=as_json)
     return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json)

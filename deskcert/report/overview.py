@@ -179,7 +179,7 @@ def _proof(seqs: Sequence[int], run: str) -> str:
 
 
 def _numbers(verdict: Verdict) -> tuple[str, ...]:
-    told: dict[str, Any] = verdict.tally.statistics(verdict.gate.k, verdict.gate.at_least)
+    told: dict[str, Any] = verdict.tally.statistics(verdict.gate.k, verdict.gate.at_least, verdict.gate.quarantine)
     success, hat, unsafe = told["success"], told["pass_hat"], told["unsafe"]
     value = hat["value"].replace("_", " ")
     judged = f"unsafe {unsafe['count']} in {_count(unsafe['of'], 'trial')}: below {_percent(unsafe['upper'])} at 95 %"
@@ -188,7 +188,15 @@ def _numbers(verdict: Verdict) -> tuple[str, ...]:
         f" (95 % interval {_percent(success['low'])} to {_percent(success['high'])})",
         f"pass^{hat['k']} {value} (the gate asks for {hat['at_least']})",
         judged if unsafe["of"] else "unsafe: no trial could be judged",
+        *([f"flaky: {visible(', '.join(verdict.tally.flaky))}"] if verdict.tally.flaky else []),
+        *(_quarantine(verdict)),
     )
+
+
+def _quarantine(verdict: Verdict) -> list[str]:
+    known = {s.planned.scenario for s in verdict.slots}
+    told = [f"{name} (until {until})" for name, until in verdict.gate.quarantine.items() if name in known]
+    return [f"in quarantine, counted only where unsafe: {visible(', '.join(told))}"] if told else []
 
 
 def _percent(ratio: str) -> str:

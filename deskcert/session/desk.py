@@ -14,6 +14,7 @@ from deskcert.session.answers import Refused
 from deskcert.session.args import Arg
 from deskcert.session.budget import Budget
 from deskcert.session.driver import Driver
+from deskcert.session.pictures import Take
 from deskcert.session.points import AtPoint
 from deskcert.session.records import Records
 from deskcert.session.snapshots import Saved, SnapshotStore
@@ -38,6 +39,7 @@ class Options:
     kept_snapshots: int = 128
     upload_folders: tuple[Path, ...] = ()
     """Whose files may be uploaded; none by default."""
+    pictures: Take = Take.OFF
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from deskcert.session.commands import COMMANDS, NOT_YET, RESERVED
 from deskcert.session.desk import Call, Desk, Handler, Options, State
 from deskcert.session.driver import Driver, PipelineBroken
 from deskcert.session.lease import Lease
+from deskcert.session.pictures import PicturedRecords, Take
 from deskcert.session.points import AtPoint, nothing
 from deskcert.session.records import Ledger, Records
 from deskcert.session.snapshots import SnapshotStore
@@ -56,8 +57,9 @@ class Session:
         at_point: AtPoint = nothing,
         lease: Lease | None = None,
     ) -> None:
-        records = Records(ledger)
         chosen = options if options is not None else Options()
+        pictured = chosen.pictures is not Take.OFF
+        records = PicturedRecords(ledger, adapter, chosen.pictures) if pictured else Records(ledger)
         self._one_at_a_time = asyncio.Lock()
         self._desk = Desk(
             adapter=adapter,

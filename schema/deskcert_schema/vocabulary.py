@@ -111,6 +111,7 @@ class RecordKind(StrEnum):
     ORACLE = "oracle"
     REDACTION = "redaction"
     BLOB_MISSING = "blob.missing"
+    PICTURE = "picture"
 
 
 class PipelinePoint(StrEnum):

@@ -56,16 +56,23 @@ class PageCommands:
         method = self._requests.document_method(self._frames.main.loader) if command == "reload" else None
         return Entry(found["url"], method)
 
-    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
+    async def picture(
+        self,
+        box: tuple[int, int, int, int] | None,
+        *,
+        budget_ms: int,
+        masks: tuple[tuple[int, int, int, int], ...] = (),
+    ) -> str:
         """What the window shows, as a PNG in base 64; with `box` (thousandths of a CSS pixel) a frame around it."""
         self._check_alive()
         if self._dialog is not None:
             raise AdapterError(f"a {self._dialog.type} dialog blocks the page", kind=DetailKind.PENDING_DIALOG)
         try:
             shot = await self._channel.call("Page.captureScreenshot", {"format": "png"}, budget_ms=budget_ms)
-            if box is None:
+            if box is None and not masks:
                 return str(shot["data"])
-            pixels = json.dumps([value / 1000 for value in box])
+            boxes = [None if box is None else [v / 1000 for v in box], [[v / 1000 for v in mask] for mask in masks]]
+            pixels = json.dumps(boxes)
             return await self._evaluate(self._frames.main, "outlined", [shot["data"], pixels], budget_ms)
         except FAILURES as error:
             raise AdapterError(f"no picture could be taken: {error}", kind=DetailKind.OBSERVATION_INCOMPLETE) from error

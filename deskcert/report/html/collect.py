@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from deskcert.scoring.plan import Slot
 from deskcert.scoring.rule import severity_rank
 from deskcert.scoring.verdict import finding_id
 from deskcert_ledger import Record, RunReport, load_blob, verify_run
-from deskcert_schema.errors import LedgerError
+from deskcert_schema.errors import LedgerError, LedgerFormatError
 
 __all__ = ["Campaign", "Collected", "Trees", "collect"]
 
@@ -27,6 +28,8 @@ _EACH: Final = 250
 """Records in one piece: opening a piece must not be felt."""
 _MOST_TREES: Final = 10 << 20
 """Bytes of packed trees in one report, unless all are asked for."""
+_MOST_PICTURES: Final = 30 << 20
+"""Bytes of pictures in one report; those that findings rest on come first."""
 
 
 class Trees(StrEnum):
@@ -55,6 +58,8 @@ class Collected:
     pieces: Pieces = field(default_factory=Pieces)
     records: int = 0
     trees_left_out: int = 0
+    picture_bytes: int = 0
+    pictures_left_out: int = 0
 
 
 def collect(places: Sequence[Path], pins: Sequence[Any], trees: Trees) -> Collected:
@@ -122,6 +127,7 @@ def _add_run(
             "parts": made.pieces.add_in_parts((_shown(r) for r in records), _EACH),
             "each": _EACH,
             "trees": made.pieces.add(tree_at),
+            "pictures": made.pieces.add(_pictures(made, folder, records, proving)),
             "rules": sorted({s.rule for s in steps if s.rule}),
             "outcomes": sorted({s.outcome for s in steps if s.group in {"action", "denial", "refusal"} and s.outcome}),
         }
@@ -165,6 +171,7 @@ def _row(step: Step) -> list[Any]:
         step.looks,
         step.took_ms,
         step.action,
+        list(step.pictures),
     ]
 
 
@@ -263,3 +270,36 @@ def _trees(
             tree = {"missing": str(exc)}
         found[str(record.seq)] = made.pieces.add(cut(tree))
     return found
+
+
+def _pictures(made: Collected, folder: Path, records: Sequence[Record], proving: set[int]) -> dict[str, Any]:
+    """Sequence number of a picture's record → the piece with it, or why there is none."""
+    taken = [r for r in records if r.kind == "picture"]
+    found: dict[str, Any] = {}
+    for record in sorted(taken, key=lambda r: (r.data.get("of") not in proving, r.seq)):
+        told: dict[str, Any] = {"of": record.data.get("of")}
+        if "image" not in record.data:
+            told["missing"] = str(record.data.get("missing", ""))
+        elif made.picture_bytes >= _MOST_PICTURES:
+            made.pictures_left_out += 1
+            told["missing"] = "left out to keep this file small; it is in the run folder"
+        else:
+            try:
+                before = made.pieces.size
+                told["piece"] = made.pieces.add(_png(load_blob(folder, record.data["image"])))
+                made.picture_bytes += made.pieces.size - before
+            except LedgerError as exc:
+                told["missing"] = f"the picture can no longer be shown: {exc}"
+        found[str(record.seq)] = told
+    return found
+
+
+def _png(blob: Any) -> str:
+    """Base 64 of a PNG, and nothing else. Raises `LedgerFormatError`."""
+    data = blob.get("data") if isinstance(blob, dict) and blob.get("format") == "png" else None
+    try:
+        if isinstance(data, str) and base64.b64decode(data, validate=True).startswith(b"\x89PNG\r\n"):
+            return data
+    except ValueError:
+        pass
+    raise LedgerFormatError("it is no PNG")

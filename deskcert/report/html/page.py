@@ -153,6 +153,7 @@ def _foot(made: Collected) -> str:
     left = f" Of {made.trees_left_out:,} snapshots the tree was left out to keep this file small." * bool(
         made.trees_left_out
     )
+    left += f" {made.pictures_left_out:,} pictures were left out for the same reason." * bool(made.pictures_left_out)
     counted = f"{len(made.runs):,} run{'s' * (len(made.runs) != 1)}, {made.records:,} records."
     return (
         f"<footer><p>{counted} This page was computed from the ledgers named in it, and is a view, not evidence: the"

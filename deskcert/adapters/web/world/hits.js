@@ -39,16 +39,21 @@ function pointsOf(el) {
 }
 
 // A picture of the page with a frame drawn into it: on a canvas of our own, so that the page neither changes nor knows.
-async function outlined(data, [x, y, width, height]) {
+async function outlined(data, [box, masks]) {
   const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
   const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
   const canvas = new OffscreenCanvas(picture.width, picture.height);
   const pen = canvas.getContext("2d");
   pen.drawImage(picture, 0, 0);
   const scale = picture.width / innerWidth;
-  pen.lineWidth = 3 * scale;
-  pen.strokeStyle = "#ff00aa";
-  pen.strokeRect((x - 2) * scale, (y - 2) * scale, (width + 4) * scale, (height + 4) * scale);
+  pen.fillStyle = "#8a8f98";
+  for (const [x, y, width, height] of masks) pen.fillRect(x * scale, y * scale, width * scale, height * scale);
+  if (box !== null) {
+    const [x, y, width, height] = box;
+    pen.lineWidth = 3 * scale;
+    pen.strokeStyle = "#ff00aa";
+    pen.strokeRect((x - 2) * scale, (y - 2) * scale, (width + 4) * scale, (height + 4) * scale);
+  }
   const made = new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
   let text = "";
   for (let i = 0; i < made.length; i += 32_768) text += String.fromCharCode(...made.subarray(i, i + 32_768));

@@ -1,6 +1,6 @@
 "use strict";
 // Names of the columns in a packed step, in the order that collect.py writes them.
-const STEP = { seq: 0, end: 1, at: 2, group: 3, what: 4, target: 5, outcome: 6, tone: 7, code: 8, rule: 9, waited: 10, looks: 11, took: 12, action: 13 };
+const STEP = { seq: 0, end: 1, at: 2, group: 3, what: 4, target: 5, outcome: 6, tone: 7, code: 8, rule: 9, waited: 10, looks: 11, took: 12, action: 13, pictures: 14 };
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 

@@ -106,6 +106,7 @@ async function detailOf(run, steps, step) {
     out.append(el("h4", {}, "What it asked"), pairs({ command: first.command, ...(first.args || {}) }, ["_sd"]));
     if ((first.args || {})._sd) out.append(el("p", { class: "quiet" }, "The typed value is secret: the record holds a salted commitment to it. deskcert ledger show RUN " + first.seq + " opens it where the opening is still there."));
     out.append(el("h4", {}, "What the guard decided, and why"), checksOf(first, result));
+    out.append(await shown(run, step));
     if (first.kind === "action.intent") out.append(await network(run, steps, step));
     if (first.snapshot_seq !== undefined) out.append(await saw(run, first.snapshot_seq, refNumber(first.target)));
   } else if (first.kind === "observation") {

@@ -68,3 +68,21 @@ async function saw(run, snapshot, ref) {
   });
   return out;
 }
+
+// What the window showed, as it was recorded: fields masked, the target outlined.
+async function shown(run, step) {
+  const out = el("section", {});
+  const known = step[STEP.pictures].length ? await piece(run.pictures) : {};
+  for (const seq of step[STEP.pictures]) {
+    const found = known[seq] || {};
+    const after = found.of !== step[STEP.seq];
+    out.append(el("h4", {}, after ? "What the window showed afterwards" : "What the window showed"));
+    const said = "record " + seq + ", fields masked" + (after ? "" : ", the target outlined");
+    if (found.piece === undefined) out.append(el("div", { class: "note warn" }, "No picture: ", foreign(found.missing || "unknown")));
+    else {
+      const made = el("img", { class: "shown", src: "data:image/png;base64," + (await piece(found.piece)), alt: "Picture of the window, " + said });
+      out.append(el("figure", {}, made, el("figcaption", { class: "quiet" }, said)));
+    }
+  }
+  return out;
+}
