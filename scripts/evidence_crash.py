@@ -21,7 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from deskcert_ledger import Ack, Blob, ProjectKey, RunLedger, Secret, checkpoint, run, verify_run
+from deskcert_ledger import Ack, Blob, ProjectKey, RunLedger, Secret, checkpoint, note, run, verify_run
+from deskcert_ledger.notary import Following
 from deskcert_ledger.note import Signer, Verifier
 from deskcert_ledger.recovery import Outcome as Recovery
 from deskcert_ledger.recovery import recover_open, recover_run
@@ -34,6 +35,8 @@ __all__ = ["crash_states", "judge", "record_run"]
 
 KEY = ProjectKey(Signer("deskcert/evidence", bytes(range(32))))
 STATES_A_TRACE = 250
+SHARED_MEMORY = next((path for path in ("/dev/shm",) if Path(path).is_dir()), None)
+"""Where there is no disk to wait for; a trace is recorded there, and the model says what a crash leaves of it."""
 _NEWLINE = b"\n"
 
 
@@ -61,26 +64,105 @@ class Draws:
 
 
 def remember() -> None:
-    """Checking one signature or parsing one note twice gives one answer: most of the time would go into that."""
-    if not hasattr(checkpoint.parse_checkpoint, "cache_info"):
-        checkpoint.parse_checkpoint = lru_cache(maxsize=4096)(checkpoint.parse_checkpoint)
-    plain = Verifier.accepts
+    """Parsing a note, checking a signature, making one: twice gives one answer, and most of the time would go there."""
+    if hasattr(checkpoint.parse_checkpoint, "cache_info"):
+        return
+    modules: Any = (checkpoint, note)
+    modules[0].parse_checkpoint = lru_cache(maxsize=4096)(checkpoint.parse_checkpoint)
+    modules[1].key_id = lru_cache(maxsize=4096)(note.key_id)
+    accepts, line_of = Verifier.accepts, Signer.signature_line
+    signers: dict[Verifier, Signer] = {}
 
     @lru_cache(maxsize=4096)
-    def accepts(name: str, algorithm: int, public: bytes, message: bytes, signature: bytes) -> bool:
-        return plain(Verifier(name, algorithm, public), message, signature)
+    def accepted(verifier: Verifier, message: bytes, signature: bytes) -> bool:
+        return accepts(verifier, message, signature)
 
-    def remembered(self: Verifier, message: bytes, signature: bytes) -> bool:
-        return accepts(self.name, self.algorithm, self.public, message, signature)
+    @lru_cache(maxsize=4096)
+    def line(verifier: Verifier, text: str) -> str:
+        return line_of(signers[verifier], text)
 
-    if getattr(Verifier.accepts, "__name__", "") != "remembered":
-        Verifier.accepts = remembered  # type: ignore[method-assign]
+    def signature_line(self: Signer, text: str) -> str:
+        signers.clear()
+        signers[self.verifier] = self
+        return line(self.verifier, text)
+
+    Verifier.accepts = accepted  # type: ignore[method-assign]
+    Signer.signature_line = signature_line  # type: ignore[method-assign]
+
+
+class _Run:
+    """A short run with what runs have: secrets, blobs, records of many pages, both acknowledgements.
+
+    Two threads take part in a run, the one that commits and the one that writes the notes. Here one thread plays both:
+    at any call to the disk the other may do a piece of its work. That way a seed gives one trace.
+    """
+
+    def __init__(self, choose: Random, ledger: RunLedger, disk: TracingDisk) -> None:
+        self.choose, self.ledger, self.disk = choose, ledger, disk
+        self.opened: list[int] = []
+        self.number = 0
+        self.signing = self.within = False
+
+    def act(self) -> None:
+        choose, number, opened = self.choose, self.number, self.opened
+        self.number += 1
+        text = "x" * choose.choice((0, 10, 300, 900, 4000))
+        what = choose.random()
+        if what < 0.4 or not opened:
+            payload = {"action": number, "args": {"value": Secret(text[:20])}, "a": text, "b": text}
+            receipt = self.ledger.append("action.intent", payload)
+            opened.append(receipt.seq)
+        elif what < 0.75:
+            of = opened.pop(choose.randrange(len(opened)))
+            receipt = self.ledger.append("action.result", {"of": of, "ok": True, "n": number, "a": text})
+        else:
+            tree = Blob({"nodes": [text]}) if choose.random() < 0.4 else text
+            ack = choose.choice((Ack.ORDERED, Ack.ORDERED, Ack.DURABLE))
+            receipt = self.ledger.append("observation", {"n": number, "tree": tree}, ack=ack)
+            if ack is Ack.ORDERED:
+                return  # numbered only: it may be lost
+        self.disk.acknowledged(receipt.seq)
+
+    def sign(self) -> None:
+        self.signing = True
+        self.ledger.follow()
+        self.signing = False
+
+    def meanwhile(self) -> None:
+        """The disk is about to be called: now and then the other thread gets there first."""
+        if self.within or self.choose.random() > 0.15:
+            return
+        self.within = True
+        if self.signing:
+            self.act()
+        else:
+            self.ledger.follow()
+        self.within = False
+
+    def play(self) -> None:
+        self.disk.meanwhile = self.meanwhile
+        for _ in range(self.choose.randint(2, 8)):
+            self.act()
+            if self.choose.random() < 0.6:
+                self.sign()
+        self.disk.meanwhile = lambda: None
+
+    def end(self) -> None:
+        ending = self.choose.random()
+        if ending < 0.5:
+            for of in self.opened if ending < 0.4 else ():
+                self.disk.acknowledged(self.ledger.append("action.result", {"of": of, "ok": True}).seq)
+            self.disk.acknowledged(self.ledger.append("run.end", {"outcome": "finished"}).seq)
+        if ending < 0.4:
+            self.ledger.seal()
+        else:
+            self.ledger.abandon()
 
 
 def record_run(choose: Random, seed: str) -> Trace:
-    """A short run with what runs have: secrets, blobs, records of many pages, both acknowledgements."""
+    """What a short run does to its disk."""
     trace = Trace()
-    with tempfile.TemporaryDirectory(prefix="deskcert-evidence-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="deskcert-evidence-", dir=SHARED_MEMORY) as temporary:
         folder = Path(temporary) / "run"
         disk = TracingDisk(folder, trace)
         ledger = RunLedger.create(
@@ -91,42 +173,19 @@ def record_run(choose: Random, seed: str) -> Trace:
             clock=Clock(choose),
             rng=Draws(seed),
             disk=disk,
+            following=Following.BY_HAND,
         )
         disk.acknowledged(0)
-        opened: list[int] = []
-        for number in range(choose.randint(2, 9)):
-            text = "x" * choose.choice((0, 10, 300, 900, 4000))
-            what = choose.random()
-            if what < 0.4 or not opened:
-                payload = {"action": number, "args": {"value": Secret(text[:20])}, "a": text, "b": text}
-                receipt = ledger.append("action.intent", payload)
-                opened.append(receipt.seq)
-            elif what < 0.75:
-                of = opened.pop(choose.randrange(len(opened)))
-                receipt = ledger.append("action.result", {"of": of, "ok": True, "n": number, "a": text})
-            else:
-                tree = Blob({"nodes": [text]}) if choose.random() < 0.4 else text
-                ack = choose.choice((Ack.ORDERED, Ack.ORDERED, Ack.DURABLE))
-                receipt = ledger.append("observation", {"n": number, "tree": tree}, ack=ack)
-                if ack is Ack.ORDERED:
-                    continue  # numbered only: it may be lost
-            disk.acknowledged(receipt.seq)
-        ending = choose.random()
-        if ending < 0.5:
-            for of in opened if ending < 0.4 else ():
-                disk.acknowledged(ledger.append("action.result", {"of": of, "ok": True}).seq)
-            disk.acknowledged(ledger.append("run.end", {"outcome": "finished"}).seq)
-        if ending < 0.4:
-            ledger.seal()
-        else:
-            ledger.abandon()
+        run = _Run(choose, ledger, disk)
+        run.play()
+        run.end()
     return trace
 
 
 def record_recovery(state: dict[str, bytes], acknowledged: list[int], seed: str) -> Trace | None:
     """What the recovery of a crashed state does to its disk."""
     trace = Trace(begin=dict(state))
-    with tempfile.TemporaryDirectory(prefix="deskcert-evidence-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="deskcert-evidence-", dir=SHARED_MEMORY) as temporary:
         folder = Path(temporary)
         for name, data in state.items():
             (folder / name).parent.mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ there or not until the folder is synced. Bytes that were synced stay as they are
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -42,9 +43,12 @@ class TracingDisk(Disk):
 
     def __init__(self, folder: Path, trace: Trace) -> None:
         self.folder, self.trace = folder.resolve(), trace
+        self.meanwhile: Callable[[], None] = lambda: None
+        """Called before each call: what another thread does at that moment."""
 
     def _name(self, fd: int) -> str:
-        return os.path.relpath(Path(f"/proc/self/fd/{fd}").readlink(), self.folder)
+        self.meanwhile()
+        return os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), self.folder)  # noqa: PTH115 - it is asked for often
 
     def write(self, fd: int, data: bytes) -> int:
         self.trace.steps.append(Step("write", self._name(fd), bytes(data)))
@@ -62,8 +66,8 @@ class TracingDisk(Disk):
 
     def rename(self, old: Path, new: Path) -> None:
         """The content is synced by then: the code under test does that, and the trace would show it if not."""
-        assert self.trace.steps[-1].what == "sync"
-        assert self.trace.steps[-1].name == old.name
+        self.meanwhile()
+        assert next(step.what for step in reversed(self.trace.steps) if step.name == old.name) == "sync"
         self.trace.steps.append(Step("rename", new.name, old.read_bytes()))
         super().rename(old, new)
 

@@ -26,14 +26,17 @@ except ImportError:  # pragma: no cover - covered by a test that hides the modul
 
 __all__ = [
     "MARK",
+    "MARK_UTF8",
     "MAX_DEPTH",
     "MAX_INT",
     "MAX_LINE_BYTES",
     "Json",
     "decode",
     "dumps",
+    "dumps_strict",
     "encode",
     "escape_text",
+    "is_plain",
     "loads",
     "plain",
     "unescape_text",
@@ -49,7 +52,7 @@ MAX_INT = 2**53 - 1
 MARK = "\ufffd:"
 """U+FFFD and a colon: begins a string that was escaped because it is no valid Unicode."""
 
-_MARK_UTF8 = MARK.encode()
+MARK_UTF8 = MARK.encode()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
 # Outside a string a float, and an integer that may be too large, look like this. A match within a string only costs the
@@ -138,6 +141,48 @@ loads: Callable[[bytes], Any] = _std_loads if orjson is None else _fast_loads
 """Parse without the checks of `decode`; raises `LedgerFormatError`."""
 
 
+def _std_strict(value: Any) -> bytes:
+    return _std_dumps(plain(value))
+
+
+def _fast_strict(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+
+
+dumps_strict: Callable[[Any], bytes] = _std_strict if orjson is None else _fast_strict
+"""Bytes of a value for which `is_plain` holds. Raises TypeError, ValueError, `ContractError` for what is no UTF-8 or no
+integer below 2^53; marks nothing."""
+
+
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Does `value` hold nothing but exact built-in types that a ledger line has, and nothing that could be taken for a
+    reference or a commitment? Strings and the size of integers are not looked at."""
+    if type(value) is dict:
+        if depth >= MAX_DEPTH or "blob" in value or "_sd" in value:
+            return False
+        for key, item in value.items():
+            if type(key) is not str:
+                return False
+            kind = type(item)
+            if kind is str or kind is int or kind is bool or item is None:
+                continue
+            if not is_plain(item, depth + 1):
+                return False
+        return True
+    if type(value) is list:
+        if depth >= MAX_DEPTH:
+            return False
+        for item in value:
+            kind = type(item)
+            if not (kind is str or kind is int or kind is bool or item is None or is_plain(item, depth + 1)):
+                return False
+        return True
+    return type(value) in _SCALARS
+
+
+_SCALARS = frozenset({str, int, bool, type(None)})
+
+
 def encode(value: Any, *, limit: int = MAX_LINE_BYTES) -> bytes:
     """The bytes of `value`. Raises `ContractError` when it is outside the subset or longer than `limit` bytes."""
     raw = dumps(plain(value))
@@ -160,7 +205,7 @@ def decode(raw: bytes, *, limit: int = MAX_LINE_BYTES) -> Any:
         raise LedgerFormatError("not in the ledger's JSON subset") from error
     if not same:
         raise LedgerFormatError("not in its one spelling (re-serialised by another program?)")
-    return _restore(value) if _MARK_UTF8 in raw else value
+    return _restore(value) if MARK_UTF8 in raw else value
 
 
 def _check(value: Any, depth: int) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from deskcert_ledger.blob import MAX_BLOB_BYTES, Blob, BlobFile, is_reference, make_blob
 from deskcert_ledger.disclosure import SD, Secret, commit
-from deskcert_ledger.line import MAX_LINE_BYTES, Json, dumps, plain
+from deskcert_ledger.line import MARK_UTF8, MAX_LINE_BYTES, Json, dumps, dumps_strict, is_plain, plain
 from deskcert_schema.errors import ContractError
 
 __all__ = ["DETAIL_KIND", "HEADER", "MAX_FIELD_BYTES", "Prepared", "make_line", "prepare"]
@@ -25,8 +26,7 @@ MAX_FIELD_BYTES = 4096
 _BODY_LIMIT = MAX_LINE_BYTES - 512  # room for the header
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     body: bytes
     """The payload's members as JSON, without braces; may be empty."""
     blobs: tuple[BlobFile, ...]
@@ -89,11 +89,28 @@ class _Swap:
         return kept
 
 
+_HEADER = frozenset(HEADER)
+
+
+def _plainly(payload: Mapping[str, Any]) -> Prepared | None:
+    """Most payloads are short and hold nothing that is replaced: one look and one encoding. None for all others."""
+    if type(payload) is not dict or not _HEADER.isdisjoint(payload) or not is_plain(payload):
+        return None
+    try:
+        raw = dumps_strict(payload)
+    except (TypeError, ValueError, RecursionError):  # lone surrogates, integers that are too large
+        return None
+    return None if len(raw) > MAX_FIELD_BYTES or MARK_UTF8 in raw else Prepared(raw[1:-1], (), b"")
+
+
 def prepare(payload: Mapping[str, Any], rng: Callable[[int], bytes]) -> Prepared:
     """Encode a payload. Raises `ContractError` when a value cannot stand in a ledger.
 
     The field `kind` is written as `detail_kind` (see `DETAIL_KIND`); other header names are refused.
     """
+    plainly = _plainly(payload)
+    if plainly is not None:
+        return plainly
     swap = _Swap(rng)
     renamed = {DETAIL_KIND if name == "kind" else name: value for name, value in payload.items()}
     taken = [name for name in renamed if name in HEADER]
@@ -143,12 +160,10 @@ def _squeeze(encoded: dict[str, tuple[Json, bytes]], swap: _Swap) -> None:
 
 def make_line(seq: int, *, t: str, m: int, w: str, kind: str, body: bytes) -> bytes:
     """The line without its newline: header first, in fixed order."""
-    head = b'{"v":%d,"seq":%d,"t":"%s","m":%d,"w":%s,"kind":%s' % (
-        FORMAT_VERSION,
-        seq,
-        t.encode("ascii"),
-        m,
-        dumps(w),
-        dumps(kind),
-    )
-    return head + (b"," + body if body else b"") + b"}"
+    head = b'{"v":1,"seq":%d,"t":"%s","m":%d%s' % (seq, t.encode("ascii"), m, _writer(w, kind))
+    return head + b"," + body + b"}" if body else head + b"}"
+
+
+@lru_cache(maxsize=256)
+def _writer(w: str, kind: str) -> bytes:
+    return b',"w":%s,"kind":%s' % (dumps(w), dumps(kind))

@@ -25,9 +25,9 @@ from deskcert_ledger.hashes import stored_hashes
 from deskcert_ledger.keys import ProjectKey, RunKey
 from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.merkle import EMPTY_ROOT, Tree, leaf_hash
+from deskcert_ledger.notary import Following
 from deskcert_ledger.reader import check_record
 from deskcert_ledger.run import RunLedger, Sealed
-from deskcert_ledger.sequencer import Sequencer
 from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS, HASHES, LEDGER, Disk, RunFiles, open_files
 from deskcert_schema.disposition import RETRY_OF, Delivery
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered, LedgerUnavailable
@@ -119,7 +119,7 @@ def recover_open(
         return _finish_seal(files, scan, notes)
     _cut(files, scan, notes)
     key = RunKey(scan.origin, rng(32))
-    ledger = RunLedger(folder, files, Sequencer(files, scan.tree, key, scan.origin, clock), key, rng=rng)
+    ledger = RunLedger(files, scan.tree, key, clock=clock, rng=rng, following=Following.AT_ONCE)
     try:
         _write_epoch(ledger, scan, project_key, key)
         sealed = ledger.seal()

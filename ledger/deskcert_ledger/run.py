@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from deskcert_ledger.acks import Ack, Receipt
 from deskcert_ledger.clock import Clock
 from deskcert_ledger.keys import ProjectKey, RunKey
 from deskcert_ledger.merkle import Tree
+from deskcert_ledger.notary import Following, Notary
 from deskcert_ledger.note import check_key_name
 from deskcert_ledger.payload import prepare
 from deskcert_ledger.run_certificate import certify_run
-from deskcert_ledger.sequencer import Ack, Receipt, Sequencer
+from deskcert_ledger.sequencer import Sequencer
 from deskcert_ledger.store import CHECKPOINTS, DISCLOSURES, Disk, RunFiles, create_files
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
 
@@ -40,12 +42,19 @@ class RunLedger:
     """
 
     def __init__(
-        self, folder: Path, files: RunFiles, sequencer: Sequencer, key: RunKey, *, rng: Callable[[int], bytes]
+        self,
+        files: RunFiles,
+        tree: Tree,
+        key: RunKey,
+        *,
+        clock: Clock,
+        rng: Callable[[int], bytes],
+        following: Following,
     ) -> None:
         """For `create` and recovery."""
-        self.folder = folder
+        self.folder = files.folder
         self._files, self._key, self._rng = files, key, rng
-        self._sequencer = sequencer
+        self._sequencer = Sequencer(files, Notary(files, tree, key, following), clock, tree.size)
         self._sealed: Sealed | None = None
         self._closed = False
 
@@ -60,8 +69,9 @@ class RunLedger:
         clock: Clock,
         rng: Callable[[int], bytes],
         disk: Disk | None = None,
+        following: Following = Following.THREAD,
     ) -> RunLedger:
-        """Make the run folder and write `run.start` durably: `start` with `origin`, `vkey` and `key_intro` added.
+        """Make the run folder and write `run.start`, durable and signed: `start`, `origin`, `vkey` and `key_intro`.
 
         `rng(n)` gives n random bytes (`os.urandom`): the run key's seed and all salts. Raises `UsageError` when the
         folder holds a ledger, `LedgerUnavailable` when it cannot be written.
@@ -75,29 +85,43 @@ class RunLedger:
         except OSError as error:
             raise LedgerUnavailable(f"No ledger can be made in {folder}: {error.strerror}.") from error
         key = RunKey(origin, rng(32))
-        ledger = cls(folder, files, Sequencer(files, Tree(), key, origin, clock), key, rng=rng)
+        ledger = cls(files, Tree(), key, clock=clock, rng=rng, following=following)
         introduction = project_key.introduce(origin, key.vkey)
         try:
             ledger.append("run.start", {**start, "origin": origin, "vkey": key.vkey, "key_intro": introduction})
+            ledger.follow()
         except BaseException:
             ledger.abandon()
             raise
         return ledger
 
     def submit(
-        self, kind: str, payload: Mapping[str, Any], *, w: str = "guard", ack: Ack = Ack.DURABLE
+        self,
+        kind: str,
+        payload: Mapping[str, Any],
+        *,
+        w: str = "guard",
+        ack: Ack = Ack.DURABLE,
+        wake: bool = True,
     ) -> Future[Receipt]:
         """Hand over a record. Raises `ContractError` when the payload cannot stand in a ledger.
 
-        The future gives a `Receipt`, or raises `LedgerUnavailable`. Await it with `asyncio.wrap_future`.
+        The future gives a `Receipt`, or raises `LedgerUnavailable`. Await it with `asyncio.wrap_future`. Who says
+        `wake=False` calls `run_now` when the last of several is handed over.
         """
-        return self._sequencer.submit(w, str(kind), prepare(payload, self._rng), ack)
+        return self._sequencer.submit(w, str(kind), prepare(payload, self._rng), ack, wake=wake)
 
     def append(self, kind: str, payload: Mapping[str, Any], *, w: str = "guard", ack: Ack = Ack.DURABLE) -> Receipt:
         """The blocking form of `submit`, and the faster one for a caller that waits anyway."""
-        future = self._sequencer.submit(w, str(kind), prepare(payload, self._rng), ack, wake=False)
+        return self._sequencer.write(w, str(kind), prepare(payload, self._rng), ack)
+
+    def follow(self) -> None:
+        """Sign what is durable now, which happens by itself right after. Raises `LedgerUnavailable`."""
+        self._sequencer.follow()
+
+    def run_now(self) -> None:
+        """Commit what was submitted with `wake=False`, in this thread."""
         self._sequencer.run_now()
-        return future.result()
 
     @property
     def head(self) -> tuple[int, str]:

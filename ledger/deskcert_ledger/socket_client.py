@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import socket
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from deskcert_ledger.sequencer import Ack, Receipt
-from deskcert_ledger.wire import IN_FLIGHT, MAX_LINE, encode_payload, lines_of, message
-from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
+from deskcert_ledger.acks import Ack, Answer, Receipt
+from deskcert_ledger.wire import IN_FLIGHT, lines_of, read_answer, request
+from deskcert_schema.errors import LedgerFormatError, LedgerUnavailable
 
 __all__ = ["LedgerClient"]
 
@@ -34,63 +32,97 @@ class LedgerClient:
         self._sending = threading.Lock()
         """Apart from the other, so that answers are read while a sender waits for room."""
         self._room = threading.Semaphore(IN_FLIGHT)
-        self._waiting: dict[int, Future[Receipt]] = {}
+        self._waiting: dict[int, Answer] = {}
         self._numbers = itertools.count(1)
         self._poison: str | None = None
-        threading.Thread(target=self._read, name="deskcert-ledger-client", daemon=True).start()
+        self._lines = lines_of(self._connection)
+        self._reading = threading.Lock()
+        """Whoever holds it reads answers, its own and those of others."""
+        self._reader: threading.Thread | None = None
+        """Begun when somebody does not wait for an answer himself."""
 
     @property
     def poisoned(self) -> str | None:
         return self._poison
 
-    def submit(self, kind: str, payload: Mapping[str, Any], *, w: str = "", ack: Ack = Ack.DURABLE) -> Future[Receipt]:
+    def submit(self, kind: str, payload: Mapping[str, Any], *, w: str = "", ack: Ack = Ack.DURABLE) -> Answer:
         """The other side says who writes; `w` is for `RunLedger`'s sake. Raises `ContractError` when it is too long."""
         del w
-        future: Future[Receipt] = Future()
-        future.set_running_or_notify_cancel()
+        answer = self._send(kind, payload, ack)
+        self._have_read()
+        return answer
+
+    def append(self, kind: str, payload: Mapping[str, Any], *, w: str = "", ack: Ack = Ack.DURABLE) -> Receipt:
+        """The blocking form of `submit`. A lone caller reads the answer itself, without a change of threads."""
+        del w
+        answer = self._send(kind, payload, ack)
+        if self._reader is None and self._reading.acquire(blocking=False):
+            try:
+                self._read(answer)
+            finally:
+                self._reading.release()
+        if not answer.done():
+            self._have_read()
+        return answer.result()
+
+    def _send(self, kind: str, payload: Mapping[str, Any], ack: Ack) -> Answer:
+        answer = Answer()
         number = next(self._numbers)
-        data = message({"id": number, "kind": kind, "payload": encode_payload(payload), "ack": ack.value})
-        if len(data) > MAX_LINE:
-            raise ContractError(f"a record of {len(data)} bytes: at most {MAX_LINE} go through the socket")
+        data = request(number, kind, payload, ack.value)
         with self._lock:
             if self._poison is not None:
-                future.set_exception(LedgerUnavailable(self._poison))
-                return future
-            self._waiting[number] = future
+                answer.set_exception(LedgerUnavailable(self._poison))
+                return answer
+            self._waiting[number] = answer
         self._room.acquire()
         try:
             with self._sending:
                 self._connection.sendall(data)
         except OSError as error:
             self._fall_silent(f"the ledger's process is gone: {error.strerror or 'broken'}")
-        return future
+        return answer
 
-    def append(self, kind: str, payload: Mapping[str, Any], *, w: str = "", ack: Ack = Ack.DURABLE) -> Receipt:
-        return self.submit(kind, payload, w=w, ack=ack).result()
+    def _have_read(self) -> None:
+        """See that a thread reads the answers."""
+        if self._reader is None:
+            with self._lock:
+                if self._reader is None:
+                    self._reader = threading.Thread(target=self._read_all, name="deskcert-ledger-client", daemon=True)
+                    self._reader.start()
+
+    def _read_all(self) -> None:
+        with self._reading:  # whoever read for himself is done by then
+            self._read(None)
 
     def close(self) -> None:
         self._fall_silent("the connection to the ledger is closed")
 
-    def _read(self) -> None:
+    def _read(self, until: Answer | None) -> None:
+        """Pass answers on, up to that of `until`, or to the end."""
         reason = "the ledger's process is gone"
         try:
-            for line in lines_of(self._connection):
-                raw = json.loads(line)
+            while until is None or not until.done():
+                line = next(self._lines, None)
+                if line is None:
+                    break
+                raw = read_answer(line)
                 if not self._answered(raw):
                     reason = str(raw.get("error", reason))
                     break
-        except (OSError, LedgerFormatError, ValueError, KeyError, AttributeError) as error:
+            else:
+                return
+        except (OSError, LedgerFormatError, ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"the ledger's process is gone: {type(error).__name__}"
         self._fall_silent(reason)
 
     def _answered(self, raw: Mapping[str, Any]) -> bool:
         with self._lock:
-            future = self._waiting.pop(raw["id"])
+            answer = self._waiting.pop(raw["id"])
         self._room.release()
         if "error" in raw:
-            future.set_exception(LedgerUnavailable(str(raw["error"])))
+            answer.set_exception(LedgerUnavailable(str(raw["error"])))
             return False
-        future.set_result(Receipt(raw["seq"], raw["commit_us"]))
+        answer.set_result(Receipt(raw["seq"], raw["commit_us"]))
         return True
 
     def _fall_silent(self, reason: str) -> None:

@@ -7,7 +7,6 @@ writers send is in one order; the answer `durable` comes after the `fdatasync` t
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -15,11 +14,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from deskcert_ledger.sequencer import Ack, Receipt
-from deskcert_ledger.wire import IN_FLIGHT, decode_payload, lines_of, message, peer_uid
+from deskcert_ledger.acks import Ack, Receipt
+from deskcert_ledger.run import RunLedger
+from deskcert_ledger.wire import IN_FLIGHT, Request, answer, lines_of, message, peer_uid, read_request
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
 
 __all__ = ["Complete", "LedgerServer", "Writable"]
@@ -37,6 +38,9 @@ class LedgerServer:
 
     def __init__(self, ledger: Writable, *, w: str, kinds: frozenset[str], complete: Complete | None = None) -> None:
         self._ledger, self._w, self._kinds, self._complete = ledger, w, kinds, complete
+        self._own = ledger if isinstance(ledger, RunLedger) else None
+        """Whose turns the threads here can do themselves."""
+        self._submit_here = ledger.submit if self._own is None else partial(self._own.submit, wake=False)
         self._folder = Path(tempfile.mkdtemp(prefix="deskcert-"))  # mode 0700
         self.path = self._folder / "ledger"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -79,10 +83,16 @@ class LedgerServer:
 
     def _serve(self, connection: socket.socket) -> None:
         answers = _Answers(connection)
+        lines = lines_of(connection)
         try:
-            for line in lines_of(connection):
-                answers.room.acquire()
-                self._take(line, answers)
+            for line in lines:
+                if answers.idle and not lines.ready() and self._complete is None and self._own is not None:
+                    self._write(self._own, read_request(line), answers)
+                    continue
+                answers.enter()
+                self._take(read_request(line), answers)
+                if self._own is not None and not lines.ready():
+                    self._own.run_now()  # in this thread, for all that came together
         except (OSError, LedgerFormatError, ContractError, ValueError):
             pass  # what is not ours is not answered: the connection ends
         finally:
@@ -90,34 +100,59 @@ class LedgerServer:
                 self._connections.discard(connection)
             connection.close()
 
-    def _take(self, line: bytes, answers: _Answers) -> None:
-        raw = json.loads(line)
-        if not isinstance(raw, dict) or not isinstance(raw.get("id"), int) or raw.get("kind") not in self._kinds:
-            raise LedgerFormatError("not a record of this writer's")
-        number, kind, ack = raw["id"], str(raw["kind"]), Ack(raw.get("ack", "durable"))
-        payload = decode_payload(raw.get("payload"))
-        if not isinstance(payload, dict):
-            raise LedgerFormatError("a record without a payload")
-        completed = payload if self._complete is None else self._complete(kind, payload)
-        if isinstance(completed, Future):
-            completed.add_done_callback(lambda done: self._submit(number, kind, done.result(), ack, answers))
-        else:
-            self._submit(number, kind, completed, ack, answers)
-
-    def _submit(self, number: int, kind: str, payload: Mapping[str, Any], ack: Ack, answers: _Answers) -> None:
+    def _write(self, own: RunLedger, request: Request, answers: _Answers) -> None:
+        """A writer with one record in flight: commit it in this thread, without a future."""
+        self._admit(request)
         try:
-            future = self._ledger.submit(kind, payload, w=self._w, ack=ack)
-        except ContractError as error:
-            answers.refuse(number, str(error))
+            receipt = own.append(request.kind, request.payload, w=self._w, ack=Ack(request.ack))
+        except (ContractError, LedgerUnavailable) as error:
+            answers.send(message({"id": request.number, "error": str(error)}))
             return
-        future.add_done_callback(lambda done: answers.give(number, done))
+        if request.number:
+            answers.send(answer(request.number, receipt.seq, receipt.commit_us))
+
+    def _admit(self, request: Request) -> None:
+        if request.kind not in self._kinds:
+            raise LedgerFormatError("not a record of this writer's")
+
+    def _take(self, request: Request, answers: _Answers) -> None:
+        self._admit(request)
+        completed = request.payload if self._complete is None else self._complete(request.kind, request.payload)
+        if isinstance(completed, Future):
+            completed.add_done_callback(lambda done: self._submit(self._ledger.submit, request, done.result(), answers))
+        else:
+            self._submit(self._submit_here, request, completed, answers)
+
+    def _submit(
+        self, submit: Callable[..., Future[Receipt]], request: Request, payload: Mapping[str, Any], answers: _Answers
+    ) -> None:
+        try:
+            future = submit(request.kind, payload, w=self._w, ack=Ack(request.ack))
+        except ContractError as error:
+            answers.refuse(request.number, str(error))
+            return
+        future.add_done_callback(lambda done: answers.give(request.number, done))
 
 
 class _Answers:
+    """What goes back on one connection. At most `IN_FLIGHT` records are taken up and not answered."""
+
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self.room = threading.BoundedSemaphore(IN_FLIGHT)
+        self._room = threading.Condition(threading.Lock())
+        self._open = 0
+
+    @property
+    def idle(self) -> bool:
+        """Is everything answered that was taken up?"""
+        return self._open == 0
+
+    def enter(self) -> None:
+        with self._room:
+            while self._open >= IN_FLIGHT:
+                self._room.wait()
+            self._open += 1
 
     def give(self, number: int, done: Future[Receipt]) -> None:
         """Called by the sequencer's thread, which must never wait for a reader. Number 0 hears of failures only."""
@@ -125,18 +160,21 @@ class _Answers:
         if error is not None:
             self.refuse(number, str(error) if isinstance(error, LedgerUnavailable) else type(error).__name__)
             return
-        if number == 0:
-            self.room.release()
-            return
-        receipt = done.result()
-        self._send({"id": number, "seq": receipt.seq, "commit_us": receipt.commit_us})
+        self._leave()
+        if number:
+            receipt = done.result()
+            self.send(answer(number, receipt.seq, receipt.commit_us))
 
     def refuse(self, number: int, why: str) -> None:
-        self._send({"id": number, "error": why})
+        self._leave()
+        self.send(message({"id": number, "error": why}))
 
-    def _send(self, answer: Mapping[str, Any]) -> None:
-        data = message(answer)
-        self.room.release()
+    def _leave(self) -> None:
+        with self._room:
+            self._open -= 1
+            self._room.notify()
+
+    def send(self, data: bytes) -> None:
         with self._lock:
             try:
                 sent = self._connection.send(data, socket.MSG_DONTWAIT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -28,8 +27,6 @@ class Killed:
     run: Path
     before: bytes
     """The ledger's bytes while the process stood still."""
-    checkpoint_size: int
-    """Records that a signed checkpoint vouched for then."""
     family: set[int]
     left: set[int]
     effects: list[dict[str, Any]]
@@ -57,12 +54,11 @@ def kill_at(point: str, cwd: Path) -> Killed:
         family = below(process.pid)
         token = next(t for t in map(token_of, family) if t)
         before = (run / "ledger.jsonl").read_bytes()
-        sizes = re.findall(r"^deskcert/\S+\n(\d+)\n", (run / "checkpoints").read_text(), re.MULTILINE)
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     left = wait_gone(family, token)
-    return Killed(cwd, run, before, int(sizes[-1]), family, left, effects(cwd / "out", run))
+    return Killed(cwd, run, before, family, left, effects(cwd / "out", run))
 
 
 @pytest.fixture(scope="module", params=["leased", "intent_recorded", "dispatched", "verified"])
@@ -78,7 +74,7 @@ def test_nothing_of_the_run_is_left_within_5_s(killed: tuple[str, Killed]) -> No
 
 def test_no_effect_without_a_durable_intent(killed: tuple[str, Killed]) -> None:
     point, state = killed
-    durable = [json.loads(line) for line in state.before.splitlines()][: state.checkpoint_size]
+    durable = [json.loads(line) for line in state.before.splitlines()]
     intents = [r for r in durable if r["kind"] == "action.intent"]
     results = [r for r in durable if r["kind"] == "action.result"]
     assert results == []
@@ -99,8 +95,7 @@ def test_the_next_run_recovers_the_ledger_and_starts_clean(killed: tuple[str, Ki
     assert verdict["runs"][0]["run"] != state.run.name
 
     after = (state.run / "ledger.jsonl").read_bytes()
-    acknowledged = b"".join(state.before.splitlines(keepends=True)[: state.checkpoint_size])
-    assert after.startswith(acknowledged)
+    assert after.startswith(state.before)
     assert of_kind(state.run, "recovery")
     if point != "leased":
         (intent,) = of_kind(state.run, "action.intent")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deskcert_ledger import Ack, Blob, ProjectKey, RunLedger, Secret
+from deskcert_ledger.notary import Following
 
 
 class StepClock:
@@ -48,7 +49,10 @@ def key(tmp_path: Path) -> ProjectKey:
 
 @pytest.fixture
 def create(tmp_path: Path, key: ProjectKey) -> Iterator[Callable[..., RunLedger]]:
-    """Make an open run; those left open are closed at the end of the test."""
+    """Make an open run; those left open are closed at the end of the test.
+
+    Each commit has its note at once, so that what a test finds in the folder does not depend on a thread.
+    """
     opened: list[RunLedger] = []
 
     def make(name: str = "run-1", **options: Any) -> RunLedger:
@@ -57,8 +61,9 @@ def create(tmp_path: Path, key: ProjectKey) -> Iterator[Callable[..., RunLedger]
             origin=options.pop("origin", ORIGIN),
             start={"run": name},
             project_key=options.pop("project_key", key),
-            clock=StepClock(),
+            clock=options.pop("clock", None) or StepClock(),
             rng=seeded(name),
+            following=options.pop("following", Following.AT_ONCE),
             **options,
         )
         opened.append(ledger)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from deskcert_ledger import ProjectKey, RunLedger, recover_run, verify_run
+from deskcert_ledger.notary import Following
 from deskcert_ledger.socket_client import LedgerClient
 from deskcert_ledger.socket_server import LedgerServer
 from deskcert_ledger.store import Disk
@@ -25,6 +26,7 @@ SECONDS = float(os.environ.get("DESKCERT_STRESS_SECONDS", "3"))
 _WRITER = """
 import json, sys, time
 from pathlib import Path
+from deskcert_ledger.notary import Following
 from deskcert_ledger.socket_client import LedgerClient
 client, number, end = LedgerClient(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
 print(flush=True)
@@ -41,7 +43,7 @@ print(json.dumps([seqs, taken]))
 def test_eight_processes_get_one_gapless_order(
     create: Callable[..., RunLedger], key: ProjectKey, told: Callable[[str], None]
 ) -> None:
-    ledger = create()
+    ledger = create(following=Following.THREAD)
     with LedgerServer(ledger, w="guard", kinds=frozenset({"claim"})) as server:
         command = [sys.executable, "-c", _WRITER, str(server.path)]
         writers = [
@@ -95,7 +97,7 @@ def test_a_failing_disk_refuses_every_writer_behind_the_socket(
     create: Callable[..., RunLedger], key: ProjectKey, code: int
 ) -> None:
     disk = FullDisk()
-    ledger = create(disk=disk)
+    ledger = create(disk=disk, following=Following.THREAD)
     with LedgerServer(ledger, w="guard", kinds=frozenset({"action.intent"})) as server:
         first, second = LedgerClient(server.path), LedgerClient(server.path)
         acknowledged = [first.append("action.intent", {"n": 1}).seq, second.append("action.intent", {"n": 2}).seq]

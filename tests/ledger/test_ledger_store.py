@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ORIGIN, fill
+from conftest import ORIGIN, StepClock, fill
 
 from deskcert_ledger import Ack, Blob, ProjectKey, RunLedger, Secret, expand, load_blob, openings, read_records
 
 from deskcert_ledger import recover_run, verify_run  # isort: skip
 from deskcert_ledger.checkpoint import Checkpoint, read_checkpoints
 from deskcert_ledger.merkle import Tree, leaf_hash
+from deskcert_ledger.notary import Following
 from deskcert_ledger.note import parse_vkey
 from deskcert_ledger.store import Disk
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerTampered, LedgerUnavailable, UsageError
@@ -170,7 +171,7 @@ def test_two_writers_cannot_have_one_run(create: Create, key: ProjectKey) -> Non
 
 
 def test_many_writers_get_one_gapless_order(create: Create, key: ProjectKey) -> None:
-    ledger = create()
+    ledger = create(following=Following.THREAD)
     seen: list[list[int]] = [[] for _ in range(8)]
 
     def write(number: int) -> None:
@@ -200,10 +201,12 @@ def test_many_writers_get_one_gapless_order(create: Create, key: ProjectKey) -> 
 
 
 def test_records_in_flight_share_commits(create: Create) -> None:
-    ledger = create()
+    ledger = create(following=Following.THREAD)
     futures = [ledger.submit("claim", {"n": number}) for number in range(2000)]
     assert [future.result().seq for future in futures] == list(range(1, 2001))
+    ledger.follow()
     assert len(notes(ledger.folder)) < 1000
+    assert notes(ledger.folder)[-1].size == 2001
 
 
 def test_an_ordered_record_is_on_the_disk_before_a_later_durable_one_is_acknowledged(create: Create) -> None:
@@ -213,6 +216,91 @@ def test_an_ordered_record_is_on_the_disk_before_a_later_durable_one_is_acknowle
     assert (ordered.seq, ordered.commit_us, durable.seq) == (1, 0, 2)
     assert durable.commit_us > 0
     assert [line["seq"] for line in documents(ledger.folder)] == [0, 1, 2]
+
+
+def test_a_note_follows_its_commit_by_itself(create: Create, key: ProjectKey) -> None:
+    """In the notary's thread; whoever looks sees it without asking for it."""
+    ledger = create(following=Following.THREAD)
+    for size in (2, 3, 4):
+        ledger.append("claim", {})
+        while notes(ledger.folder)[-1].size < size:
+            os.sched_yield()
+    assert verify_run(ledger.folder, pins=[key.vkey], every_signature=True).headline == "unfinished"
+
+
+def test_no_note_speaks_of_more_than_is_durable(create: Create) -> None:
+    """Every write to `checkpoints` finds the lines it vouches for synced before."""
+    disk = Order()
+    ledger = create(disk=disk, following=Following.THREAD)
+    threads = [threading.Thread(target=lambda: [ledger.append("claim", {}) for _ in range(60)]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ledger.append("run.end", {})
+    ledger.seal()
+    assert disk.vouched
+    assert disk.early == []
+    assert disk.vouched[-1] == 182
+
+
+class Order(Disk):
+    """Reads each note as it is written, and counts the lines that were synced by then."""
+
+    def __init__(self) -> None:
+        self.written = self.synced = 0
+        self.vouched: list[int] = []
+        self.early: list[int] = []
+
+    def write(self, fd: int, data: bytes) -> int:
+        name = Path(f"/proc/self/fd/{fd}").readlink().name
+        if name == "checkpoints":
+            size = int(data.split(b"\n")[1])
+            self.vouched.append(size)
+            if size > self.synced:
+                self.early.append(size)
+        done = super().write(fd, data)
+        if name == "ledger.jsonl":
+            self.written += data.count(b"\n")
+        return done
+
+    def datasync(self, fd: int) -> None:
+        written = self.written
+        super().datasync(fd)
+        if Path(f"/proc/self/fd/{fd}").readlink().name == "ledger.jsonl":
+            self.synced = written
+
+
+@pytest.mark.parametrize("what", ["note", "cells", "checkpoint"])
+def test_a_note_that_cannot_be_written_poisons_what_comes_after(create: Create, key: ProjectKey, what: str) -> None:
+    """The record was durable and stays acknowledged; nothing further is."""
+    disk, clock = FailingBeside(what), StepClock()
+    ledger = create(disk=disk, clock=clock, following=Following.BY_HAND)
+    clock.us += 2_000_000  # `checkpoint` is due again
+    acknowledged = ledger.append("action.result", {"n": 1}).seq
+    disk.failing = True
+    with pytest.raises(LedgerUnavailable, match="Input/output"):
+        ledger.follow()
+    disk.failing = False
+    with pytest.raises(LedgerUnavailable):
+        ledger.append("action.intent", {"n": 2})
+    with pytest.raises(LedgerUnavailable):
+        ledger.seal()
+    recover_run(ledger.folder, key)
+    assert documents(ledger.folder)[acknowledged]["n"] == 1
+    assert not any(line.get("n") == 2 for line in documents(ledger.folder))
+    assert verify_run(ledger.folder, pins=[key.vkey]).headline == "interrupted"
+
+
+class FailingBeside(Disk):
+    def __init__(self, what: str) -> None:
+        self.failing = False
+        self.name = {"note": "checkpoints", "cells": "ledger.hashes", "checkpoint": ".checkpoint.tmp"}[what]
+
+    def write(self, fd: int, data: bytes) -> int:
+        if self.failing and Path(f"/proc/self/fd/{fd}").readlink().name == self.name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().write(fd, data)
 
 
 class FailingDisk(Disk):
@@ -247,12 +335,13 @@ class FailingDisk(Disk):
         super().sync(fd)
 
 
+@pytest.mark.parametrize("following", [Following.THREAD, Following.AT_ONCE])
 @pytest.mark.parametrize("failing", ["write", "datasync", "full"])
 def test_the_first_error_poisons_and_nothing_acknowledged_is_lost(
-    create: Create, key: ProjectKey, failing: str
+    create: Create, key: ProjectKey, failing: str, following: Following
 ) -> None:
     disk = FailingDisk()
-    ledger = create(disk=disk)
+    ledger = create(disk=disk, following=following)
     acknowledged = [ledger.append("action.result", {"n": number}).seq for number in range(3)]
     disk.failing, disk.short = failing, 40
     with pytest.raises(LedgerUnavailable):

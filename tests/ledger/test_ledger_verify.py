@@ -269,7 +269,7 @@ class TestRangesOfKeys:
         vkey = str(next_key.verifier)
         right = {"vkey": vkey, "key_intro": key.introduce(ORIGIN, vkey), "size": size, "root": root}
         right["cut"] = (ledger.folder / "ledger.jsonl").stat().st_size
-        ledger._sequencer._key._signer = next_key
+        ledger._key._signer = next_key
         ledger.append("recovery", {**right, **wrong})
         assert word(ledger.folder, key) == ("tampered" if wrong else "interrupted")
 
