@@ -95,7 +95,7 @@ _CAPABILITY: Final[Mapping[str, tuple[str, ...]]] = {
     "hover": (),
     "scroll": (),
     "scroll-to": (),
-    "focus": ("press",),
+    "focus": ("focus", "press"),
     "clear": ("set-value",),
     "check": ("toggle", "check"),
     "uncheck": ("toggle",),

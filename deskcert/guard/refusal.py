@@ -143,6 +143,9 @@ class refused:  # noqa: N801  -- reads as `refused.gone(…)`
         told = ("preparatory_scroll", "differences", "stopped_before", "error")
         details = {"after_action": dict(data)} | {k: dispatch[k] for k in told if dispatch.get(k)}
         message, suggestion = _after(judgement)
+        if judgement.code is Code.ACTION_NOT_SUPPORTED:
+            message = f"this cannot be done to the element here: {dispatch.get('error', 'the platform has no way')}"
+            suggestion = "do it another way; pointer and keys need a session with --headed"
         return Refusal(judgement.code, judgement.kind, "dispatch", message, suggestion, details, judgement.delivery)
 
 

@@ -305,6 +305,7 @@ def _judge(command: str, data: Mapping[str, Any]) -> Any:
         facts.get("stopped_before"),
         dialog=dialog,
         error=facts.get("error"),
+        unsupported=facts.get("unsupported", False),
     )
     return judge_dispatch(dispatch, read)
 

@@ -1,4 +1,4 @@
-"""One browser for a module of tests, a fresh context for each test."""
+"""One browser, or one private desktop, for a module of tests; a fresh context, or a fresh program, for each test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
+from desktop_rig import Desktop, missing
 from web_pages import Witness
 
 from deskcert.adapters.web.adapter import WebAdapter
@@ -31,3 +32,11 @@ def witness() -> Iterator[Witness]:
     server = Witness()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def desktop() -> Iterator[Desktop]:
+    if lacking := missing():
+        pytest.skip(f"a desktop needs {', '.join(lacking)}: see .ci/run")
+    with Desktop() as started:
+        yield started

@@ -56,7 +56,9 @@ def find(seen: RawObservation, name: str, row: str | None = None) -> tuple[RawNo
     nodes = [
         n
         for n in seen.nodes
-        if n.get("name") == name and n["role"] != "label" and (row is None or [row] == [v for _, v in n["context"]])
+        if n.get("name") == name
+        and n["role"] not in ("label", "statictext")
+        and (row is None or [row] == [v for _, v in n["context"]])
     ]
     assert len(nodes) == 1, (name, row, nodes)
     return nodes[0], Handle(nodes[0].get("document", seen.window.document), nodes[0]["node"])

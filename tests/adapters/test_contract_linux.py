@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 from contract import AdapterContract
 from desktop_rig import Desktop
 from linux_stage import LinuxStage
-
-
-@pytest.fixture(scope="module")
-def desktop() -> Iterator[Desktop]:
-    with Desktop() as started:
-        yield started
 
 
 class TestLinux(AdapterContract):

@@ -32,6 +32,7 @@ from deskcert.adapters.linux.reading import Reader, bounds_showing, refs_of
 from deskcert.adapters.linux.tree import Place, flat
 from deskcert.adapters.linux.walk import Walk
 from deskcert.adapters.linux.words import State
+from deskcert.adapters.linux.x11 import Desk
 from deskcert.contract.evidence import Evidence, Known, Unknown
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import DetailKind
@@ -49,7 +50,7 @@ class LinuxAdapter:
         self, bus: AccessBus, selector: AppSelector, app: Application, *, headed: bool, display: str | None = None
     ) -> None:
         self._bus, self._selector, self._app = bus, selector, app
-        self._headed, self._display = headed, display
+        self._headed, self._desk = headed, Desk(display)
         self._places: dict[str, Place] = {}
 
     @classmethod
@@ -115,7 +116,9 @@ class LinuxAdapter:
         place = self._place(handle)
         if not isinstance(place, Place):
             return place
-        looked = await Look(self._bus, self._app, place, headed=self._headed).at(action, Deadline(budget_ms))
+        looked = await Look(self._bus, self._desk, self._app, place, headed=self._headed).at(
+            action, Deadline(budget_ms)
+        )
         return looked.probed
 
     def _place(self, handle: Handle) -> Place | Gone | Unreadable:
@@ -139,7 +142,7 @@ class LinuxAdapter:
     ) -> Dispatch:
         match self._place(handle):
             case Place() as place:
-                dispatcher = Dispatcher(self._bus, self._app, place, headed=self._headed)
+                dispatcher = Dispatcher(self._bus, self._desk, self._app, place, headed=self._headed)
                 return await dispatcher.perform(action, expected, budget_ms=budget_ms, at=at)
             case Gone(reason):
                 return Dispatch(DispatchEnd.NOT_SENT, reached=False, error=f"the target is gone ({reason})")
@@ -186,6 +189,7 @@ class LinuxAdapter:
     async def close(self) -> None:
         """Leaves the application as it is."""
         self._bus.close()
+        self._desk.close()
 
 
 def _absent(selector: AppSelector) -> AdapterError:

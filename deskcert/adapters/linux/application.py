@@ -122,9 +122,13 @@ async def _toolkit(bus: AccessBus, root: ObjectRef, deadline: Deadline) -> Toolk
     )
     said = str(name.value) if isinstance(name, Known) else ""
     gtk4 = said.casefold() == "gtk" and isinstance(version, Known) and str(version.value).startswith("4")
+    qt = said.casefold().startswith("qt")
     return Toolkit(
         name=said,
         all_at_once=isinstance(everything, Known),
         tells_showing=not gtk4,
-        effect_after_ms=_QT_PRESS_MS if said.casefold().startswith("qt") else 0,
+        tells_modal=not qt,
+        places_on_screen=not gtk4,
+        chooses_in_combo=not qt,
+        effect_after_ms=_QT_PRESS_MS if qt else 0,
     )

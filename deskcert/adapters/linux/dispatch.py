@@ -23,11 +23,18 @@ from deskcert.adapters.linux.application import Application
 from deskcert.adapters.linux.bus import AccessBus, Answered, Deadline, NotAnswered, ProcessGone, Refused
 from deskcert.adapters.linux.calls import BusCall, Impossible, calls_for
 from deskcert.adapters.linux.evidence import Look, Looked, differences
+from deskcert.adapters.linux.physical import PHYSICAL, focus_window, middle, pointer, pressed
+from deskcert.adapters.linux.reading import state_bits
 from deskcert.adapters.linux.tree import Place
+from deskcert.adapters.linux.words import State
+from deskcert.adapters.linux.x11 import Desk, windows_of
 from deskcert.contract.evidence import Evidence, Known
+from deskcert_schema.errors import AdapterError
 
 __all__ = ["Dispatcher"]
 
+_FOCUS_EVERY_S: Final = 0.05
+_LEFT_FOR_KEYS_S: Final = 1.0
 _NOT_DELIVERED: Final = frozenset(
     f"org.freedesktop.DBus.Error.{name}" for name in ("UnknownObject", "UnknownMethod", "UnknownInterface")
 )
@@ -37,22 +44,24 @@ _NOT_DELIVERED: Final = frozenset(
 class Dispatcher:
     """For one action on one element."""
 
-    def __init__(self, bus: AccessBus, app: Application, place: Place, *, headed: bool) -> None:
-        self._bus, self._app, self._place = bus, app, place
-        self._look = Look(bus, app, place, headed=headed)
+    def __init__(self, bus: AccessBus, desk: Desk, app: Application, place: Place, *, headed: bool) -> None:
+        self._bus, self._desk, self._app, self._place, self._headed = bus, desk, app, place, headed
+        self._look = Look(bus, desk, app, place, headed=headed)
 
     async def perform(self, action: Action, expected: Evidence, *, budget_ms: int, at: PointHook) -> Dispatch:
         deadline = Deadline(budget_ms, call_ms=budget_ms)
         looked = await self._look.at(action, deadline)
         if (early := _not_as_expected(looked, expected)) is not None:
             return early
+        if self._headed and (action.command in PHYSICAL or action.command == "press"):
+            return await self._by_hand(action, looked, deadline, at)
         try:
             index = await self._index(deadline)
         except ProcessGone:
             return _not_sent("the process has ended")
         calls = calls_for(action, looked, self._app.toolkit, index)
         if isinstance(calls, Impossible):
-            return _not_sent(calls.why)
+            return _not_sent(calls.why, unsupported=True)
         return await self._send(calls, deadline, at)
 
     async def _index(self, deadline: Deadline) -> int:
@@ -90,17 +99,67 @@ class Dispatcher:
             case Answered():
                 return None
             case Refused(name, text) if name in _NOT_DELIVERED:
-                return _not_sent(f"{call.label}: {name.rpartition('.')[2]} {text}".strip()[:200])
+                # The look just before found the object: what is missing is the way to do this to it.
+                why = f"the toolkit has no {call.label} here ({name.rpartition('.')[2]})"
+                return _not_sent(why, unsupported=True)
             case Refused(name, text):
                 return _no_answer(f"{call.label}: {name} {text}"[:200])
             case NotAnswered(why, sent):
                 return _no_answer(why) if sent else _not_sent(why)
 
+    async def _by_hand(self, action: Action, looked: Looked, deadline: Deadline, at: PointHook) -> Dispatch:
+        """Physical: at the point that the look has just verified."""
+        facts = looked.facts
+        assert facts is not None
+        try:
+            if action.command == "press":
+                if (why := await self._focused(looked, deadline)) is not None:
+                    return _not_sent(why)
+                send, label = pressed(action.key or ""), "xtest press"
+            else:
+                point = middle(facts)
+                if point is None:
+                    return _not_sent("the element has no place on the screen")
+                send, label = pointer(action, point), f"xtest {action.command}"
+        except ProcessGone:
+            return _not_sent("the process has ended")
+        await at("dispatched")
+        try:
+            await self._desk.run(send, budget_s=max(0.1, deadline.left_s()))
+        except AdapterError as error:
+            return _no_answer(str(error))
+        return await self._settled((label,), deadline)
+
+    async def _focused(self, looked: Looked, deadline: Deadline) -> str | None:
+        """Gives the element the keyboard; why not, where it has not got it then. Raises `ProcessGone`."""
+        facts, window = looked.facts, looked.window
+        assert facts is not None
+        if not facts.is_(State.FOCUSED):
+            title = window.name.value.strip() if window is not None and isinstance(window.name, Known) else ""
+            try:
+                on_screen = await self._desk.run(windows_of(self._app.process.pid))
+                match [w for w in on_screen if w.shown and w.title.strip() == title]:
+                    case [one]:
+                        await self._desk.run(focus_window(one.id))
+                    case _:
+                        return "the window of the element is not known to the X server"
+            except AdapterError as error:
+                return str(error)
+        while deadline.left_s() > 0:
+            await self._bus.ask(facts.ref, words.COMPONENT, "GrabFocus", deadline)
+            now = await self._bus.ask(facts.ref, words.ACCESSIBLE, "GetState", deadline)
+            if isinstance(now, Known) and state_bits(now.value) >> State.FOCUSED & 1:
+                return None
+            if deadline.left_s() < _LEFT_FOR_KEYS_S:
+                break
+            await asyncio.sleep(_FOCUS_EVERY_S)
+        return "the element does not take the keyboard's focus"
+
     async def _settled(self, sent: tuple[str, ...], deadline: Deadline) -> Dispatch:
         """The application must answer once more after the moment in which the effect comes: a handler that hangs hides
         what it has done. A process that has ended by then may have ended because of the action."""
         pause = min(self._app.toolkit.effect_after_ms / 1000, max(0.0, deadline.left_s() / 2))
-        if pause and sent[0].startswith("DoAction"):
+        if pause and sent[0].startswith(("DoAction", "xtest")):
             await asyncio.sleep(pause)
         try:
             answer = await self._bus.send(self._app.root, words.ACCESSIBLE, "GetState", deadline)
@@ -124,8 +183,8 @@ def _not_as_expected(looked: Looked, expected: Evidence) -> Dispatch | None:
             return None
 
 
-def _not_sent(why: str) -> Dispatch:
-    return Dispatch(DispatchEnd.NOT_SENT, reached=False, error=why)
+def _not_sent(why: str, *, unsupported: bool = False) -> Dispatch:
+    return Dispatch(DispatchEnd.NOT_SENT, reached=False, error=why, unsupported=unsupported)
 
 
 def _no_answer(why: str) -> Dispatch:

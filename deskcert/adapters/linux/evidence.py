@@ -13,7 +13,9 @@ from deskcert.adapters.linux import words
 from deskcert.adapters.linux.application import Application
 from deskcert.adapters.linux.bus import AccessBus, Deadline, ProcessGone
 from deskcert.adapters.linux.facts import Facts, capabilities
+from deskcert.adapters.linux.keys import key_paths
 from deskcert.adapters.linux.options import Choice, read_choice
+from deskcert.adapters.linux.physical import PHYSICAL, pointed_at
 from deskcert.adapters.linux.reading import Reader, bounds_showing, refs_of
 from deskcert.adapters.linux.tree import (
     Place,
@@ -27,6 +29,7 @@ from deskcert.adapters.linux.tree import (
     visibility,
 )
 from deskcert.adapters.linux.words import State
+from deskcert.adapters.linux.x11 import Desk, windows_of
 from deskcert.contract.evidence import (
     ABSENT,
     ActivationPath,
@@ -38,6 +41,7 @@ from deskcert.contract.evidence import (
     NameSources,
     Unknown,
 )
+from deskcert_schema.errors import AdapterError
 
 __all__ = ["Look", "Looked", "differences"]
 
@@ -60,8 +64,8 @@ class Looked:
 class Look:
     """At one element of one application."""
 
-    def __init__(self, bus: AccessBus, app: Application, place: Place, *, headed: bool) -> None:
-        self._bus, self._app, self._place, self._headed = bus, app, place, headed
+    def __init__(self, bus: AccessBus, desk: Desk, app: Application, place: Place, *, headed: bool) -> None:
+        self._bus, self._desk, self._app, self._place, self._headed = bus, desk, app, place, headed
         self._reader = Reader(bus, app.toolkit)
 
     async def at(self, action: Action, deadline: Deadline) -> Looked:
@@ -86,7 +90,18 @@ class Look:
         if unread is not None or isinstance(others, Unknown):
             return Looked(Unreadable(unread or "the windows could not be read"))
         choice = await read_choice(reader, target, action, deadline)
-        evidence = self._evidence(target, list(chain), row, others, choice)
+        keys = await key_paths(self._bus, self._app, chain[-1].ref if chain else place.ref, action, deadline)
+        front = await self._in_front(target, list(chain), others)
+        if front.status == "pass" and self._headed and action.command in PHYSICAL:
+            front = await pointed_at(self._bus, self._desk, self._app, target, deadline)
+        label = label_of(row) if row is not None and _still_row(row, target) else None
+        lent = (*_lent(target), *(choice.paths if choice is not None else ()), *keys)
+        evidence = self._evidence(target, list(chain), (label, lent), front)
+        if choice is not None:
+            shown = choice.shown if choice.shown is not None else evidence.value
+            evidence = replace(evidence, options=choice.counts, value=shown)
+        compared = _compared(evidence, self._headed)
+        evidence = replace(evidence, compared=compared, digest=hashlib.sha256(compared.encode()).hexdigest())
         parent = chain[0] if chain else None
         return Looked(Live(evidence), target, parent, chain[-1] if chain else target, choice)
 
@@ -105,16 +120,21 @@ class Look:
         return list(await asyncio.gather(*(self._reader.core(r, deadline, children=False) for r in refs)))
 
     def _evidence(
-        self, target: Facts, chain: list[Facts], row: Facts | None, windows: list[Facts], choice: Choice | None
+        self,
+        target: Facts,
+        chain: list[Facts],
+        around: tuple[str | None, tuple[ActivationPath, ...]],
+        front: HitTest,
     ) -> Evidence:
+        """`around`: its row's label, and what else the action would reach. Without its digest."""
+        label, lent = around
         toolkit = self._app.toolkit
         above: Field[bool] = Known(True)
         for facts in reversed(chain):
             above = visibility(facts, above, toolkit).visible
         seen = visibility(target, above, toolkit)
         selectable = bool(chain) and offers_selection(chain[0])
-        label = label_of(row) if row is not None and _still_row(row, target) else None
-        evidence = Evidence(
+        return Evidence(
             document=self._app.generation,
             node=node_id(target.ref, self._app),
             role=target.word,
@@ -122,33 +142,36 @@ class Look:
             context=context_of(chain, label),
             url=self._app.url,
             destination=_destination(target),
-            paths=(*_lent(target), *(choice.paths if choice is not None else ())),
+            paths=lent,
             states=_states(target, seen.visible),
-            actions=capabilities(target, headed=self._headed, in_selection=selectable),
+            actions=capabilities(target, toolkit, headed=self._headed, in_selection=selectable),
             box=_box(target),
-            hit_test=self._in_front(target, chain, windows, seen.offscreen),
-            value=choice.shown if choice is not None and choice.shown is not None else target.value(),
+            hit_test=HitTest("deferred") if seen.offscreen and front.status == "pass" else front,
+            value=target.value(),
             digest="",
-            options=choice.counts if choice is not None else None,
         )
-        compared = _compared(evidence, self._headed)
-        return replace(evidence, compared=compared, digest=hashlib.sha256(compared.encode()).hexdigest())
 
-    def _in_front(self, target: Facts, chain: list[Facts], windows: list[Facts], offscreen: bool) -> HitTest:
+    async def _in_front(self, target: Facts, chain: list[Facts], windows: list[Facts]) -> HitTest:
         """A modal window takes every input of the others away; AT-SPI alone would still deliver it."""
         own = chain[-1].ref if chain else target.ref
         refs = [w.ref for w in windows]
         if own not in refs:
             return HitTest("unknown")
-        for window in windows[refs.index(own) + 1 :] if _is_modal(chain, target) else windows:
-            if (
-                window.ref != own
-                and window.is_(State.MODAL)
-                and bounds_showing(window, self._app.toolkit) == Known(True)
-            ):
-                name = window.name.value if isinstance(window.name, Known) else None
-                return HitTest("fail", window.word, name)
-        return HitTest("deferred" if offscreen else "pass")
+        shown = [w for w in windows if w.ref != own and bounds_showing(w, self._app.toolkit) == Known(True)]
+        modal = [w.ref for w in windows if w.is_(State.MODAL)]
+        if shown and not self._app.toolkit.tells_modal:
+            try:
+                on_screen = await self._desk.run(windows_of(self._app.process.pid))
+            except AdapterError:
+                return HitTest("unknown")
+            titles = {x.title.strip() for x in on_screen if x.modal and x.shown}
+            modal = [w.ref for w in windows if isinstance(w.name, Known) and w.name.value.strip() in titles]
+        # Of two modal windows the later one is in front.
+        later = refs[refs.index(own) + 1 :] if own in modal else refs
+        for window in shown:
+            if window.ref in modal and window.ref in later:
+                return HitTest("fail", window.word, window.name.value if isinstance(window.name, Known) else None)
+        return HitTest("pass")
 
 
 def _gone(target: Facts, chain: Any, place: Place) -> Gone | None:
@@ -159,10 +182,6 @@ def _gone(target: Facts, chain: Any, place: Place) -> Gone | None:
         if isinstance(facts.parent, Known) and facts.parent != told:
             return Gone("removed")
     return None
-
-
-def _is_modal(chain: list[Facts], target: Facts) -> bool:
-    return (chain[-1] if chain else target).is_(State.MODAL)
 
 
 def _still_row(row: Facts, target: Facts) -> bool:

@@ -42,6 +42,12 @@ class Toolkit:
     """`Properties.GetAll` is answered (Qt refuses it)."""
     tells_showing: bool = True
     """GTK 4 sets `showing` on windows only."""
+    tells_modal: bool = True
+    """Qt has no `modal` state; the X server knows."""
+    places_on_screen: bool = True
+    """GTK 4 answers places within the window, whatever it is asked for."""
+    chooses_in_combo: bool = True
+    """Qt lets a combo box's list be selected in, and keeps the combo box as it was."""
     effect_after_ms: int = 0
     """A button's effect may come so long after DoAction has answered True (Qt animates the press for 100 ms)."""
 
@@ -112,6 +118,8 @@ class Facts:
         return ABSENT
 
     def editable(self) -> Field[bool]:
+        if self.word == "slider":
+            return Known(not self.is_(State.READ_ONLY))
         if self.word not in words.FIELDS:
             return Known(False)
         return self.has(State.EDITABLE)
@@ -174,7 +182,7 @@ def action_for(command: str, facts: Facts) -> int | None:
     return next((offered.index(name) for name in names if name in offered), None)
 
 
-def capabilities(facts: Facts, *, headed: bool, in_selection: bool) -> tuple[str, ...]:
+def capabilities(facts: Facts, toolkit: Toolkit, *, headed: bool, in_selection: bool) -> tuple[str, ...]:
     """Commands that can be carried out on it. `in_selection`: its parent has the Selection interface."""
     if not isinstance(facts.role, Known) or facts.word in words.WINDOWS | words.CONTAINERS | {"statictext"}:
         return ()
@@ -193,7 +201,7 @@ def capabilities(facts: Facts, *, headed: bool, in_selection: bool) -> tuple[str
         out += ["set-value", "type"]
     elif facts.word == "slider":
         out.append("set-value")
-    if facts.word in ("combobox", "listbox"):
+    if facts.word == "listbox" or (facts.word == "combobox" and toolkit.chooses_in_combo):
         out.append("select")
     if facts.is_(State.FOCUSABLE):
         out.append("focus")

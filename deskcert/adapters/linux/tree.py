@@ -152,7 +152,7 @@ class _Flat:
     ) -> dict[str, Any]:
         facts = branch.facts
         selectable = parent is not None and offers_selection(parent.facts)
-        offered = capabilities(facts, headed=self._headed, in_selection=selectable)
+        offered = capabilities(facts, self._app.toolkit, headed=self._headed, in_selection=selectable)
         interactive = facts.word in words.INTERACTIVE and bool(offered)
         name = facts.accessible_name()
         node: dict[str, Any] = {

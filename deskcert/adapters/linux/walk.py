@@ -65,8 +65,12 @@ class Walk:
         """Raises `ProcessGone`."""
         if self._app.toolkit.all_at_once:
             await self._fill_cache()
-        self._seen.add(self._app.root)
-        return await self._branch(self._app.root, 0)
+        return await self.below(self._app.root)
+
+    async def below(self, ref: ObjectRef) -> Branch:
+        """The same from one object on, without the cache. Raises `ProcessGone`."""
+        self._seen.add(ref)
+        return await self._branch(ref, 0)
 
     async def _fill_cache(self) -> None:
         source = ObjectRef(self._app.root.bus, _CACHE_PATH)
