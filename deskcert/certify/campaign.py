@@ -79,7 +79,8 @@ async def run_campaign(
 
     Raises `ConfigError` for words that the application does not know, `HarnessError` when there is no browser."""
     settings = settled(settings, suite, progress.note)
-    plan = make_plan(suite, trials=settings.trials, seed=settings.seed)
+    whole = make_plan(suite, trials=settings.trials, seed=settings.seed)
+    plan = settings.shard.share(whole)
     if suite.app is not None and suite.app.shared and settings.workers > 1:
         raise ConfigError(
             f"{suite.app.where}: app: its url has no {{port}}, so all runs share one application and come one after the"
@@ -88,7 +89,7 @@ async def run_campaign(
     if not tried:
         await preflight(suite, token=secrets.token_hex(8))
     recovered = _recover(out / "runs", key, progress)
-    campaign = _Campaign(settings, suite, plan, out=out, key=key, pause=pause, progress=progress)
+    campaign = _Campaign(settings, suite, plan, whole, out=out, key=key, pause=pause, progress=progress)
     await campaign.run()
     done = {id(r.planned) for r in campaign.reports}
     return CampaignResult(
@@ -105,6 +106,7 @@ class _Campaign:
         settings: Settings,
         suite: Suite,
         plan: Sequence[Planned],
+        whole: Sequence[Planned],
         *,
         out: Path,
         key: ProjectKey,
@@ -112,11 +114,12 @@ class _Campaign:
         progress: Progress,
     ) -> None:
         self._settings, self._suite, self._plan, self._out = settings, suite, plan, out
+        self._whole = whole
         self._key, self._progress = key, progress
         self._pause_at = None if pause is None else str(pause)
         self._at_point = nothing if pause is None else Pause(pause)
         self._token = secrets.token_hex(8)
-        self._certification = secrets.token_hex(16)
+        self._certification = settings.shard.certification()
         self._trust = Trust(len(plan), proxied=settings.proxy != "off", https=suite.https)
         self._todo = list(enumerate(plan, start=1))
         self._forks: Forks | None = None
@@ -231,7 +234,7 @@ class _Campaign:
             certification=self._certification,
             settings=self._settings,
             suite=self._suite,
-            plan=self._plan,
+            plan=self._whole,
             browser=facts,
             pause_at=self._pause_at,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from deskcert.certify.config_checks import check_places
 from deskcert.certify.documents import read_document, shown
 from deskcert.certify.scenario import Scenario
+from deskcert.certify.shard import WHOLE, Shard
 from deskcert.certify.suite import BUILTIN
 from deskcert_schema.errors import ConfigError, UsageError
 from deskcert_schema.strict_yaml import Loaded
@@ -39,6 +41,8 @@ class AgentSpec:
     """`jsonl | mcp-http | mcp-stdio`"""
     where: str = ""
     """`file:line` of the configuration that says so; empty for the command line."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and hex SHA-256 of the project's own files that the command names: another content is another agent."""
 
     @property
     def digest(self) -> str:
@@ -52,7 +56,7 @@ class AgentSpec:
             "command_digest": self.digest,
             "transport": self.transport,
             "deterministic": self.deterministic,
-        }
+        } | ({"files": dict(self.files)} if self.files else {})
 
     def check_plans(self, scenarios: Sequence[Scenario]) -> None:
         """Raises `UsageError` when a reference agent would have no plan to follow."""
@@ -89,6 +93,7 @@ class Overrides:
     config: Path | None = None
     ignore_file: bool = False
     """Do not look for a configuration in the working folder."""
+    shard: Shard = field(default=WHOLE, kw_only=True)
     transport: str | None = None
     isolation: str | None = None
     proxy: str | None = None
@@ -106,8 +111,9 @@ class Settings:
     seed: int
     workers: int
     gate: Mapping[str, Any]
-    summary: Path | None = None
-    """Where else the summary goes, beside `<out>/summary.txt`."""
+    reports: Mapping[str, Path] = field(default_factory=dict)
+    """Where each report goes; `summary`: beside `<out>/summary.txt`."""
+    shard: Shard = WHOLE
     isolation: str = "none"
     """`bwrap | netns | none`"""
     proxy: str = "off"
@@ -128,10 +134,10 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
     if path is not None:
         loaded = read_document(path, "config")
         doc = loaded.value
-        _refuse_unmet(loaded.name, loaded.positions.value, doc)
     base = path.parent if path is not None else cwd
     with _in_file(loaded, "agent", by_hand=given.transport or given.agent or given.command):
         agent = _over(_agent(given, doc), given.transport)
+        agent = replace(agent, files=_own_files(agent.command, base.resolve()))
     if loaded is not None and not (given.agent or given.command):
         agent = replace(agent, where=f"{loaded.name}:{loaded.positions.value(('agent',)).line}")
     check_places(loaded, base, suites=not given.suites, policy=given.policy is None)
@@ -153,7 +159,8 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         isolation=isolation,
         proxy=proxy,
         screenshots=given.screenshots or str(doc.get("evidence", {}).get("screenshots", "off")),
-        summary=base / doc["reports"]["summary"] if "summary" in doc.get("reports", {}) else None,
+        reports={name: base / path for name, path in doc.get("reports", {}).items()},
+        shard=given.shard,
     )
 
 
@@ -174,6 +181,18 @@ def _agent(given: Overrides, doc: Mapping[str, Any]) -> AgentSpec:
     if isinstance(wanted, str):
         return _builtin(wanted)
     return AgentSpec(Path(wanted[0]).name, tuple(wanted), None)
+
+
+def _own_files(command: Sequence[str], base: Path) -> tuple[tuple[str, str], ...]:
+    """Of the words of a command that are files below the project's folder. What cannot be read is not named."""
+    found = {}
+    for word in command:
+        path = base / word
+        with contextlib.suppress(OSError, ValueError):
+            if path.is_file() and path.resolve().is_relative_to(base):
+                with path.open("rb") as file:
+                    found[path.resolve().relative_to(base).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+    return tuple(sorted(found.items()))
 
 
 @contextmanager
@@ -258,14 +277,3 @@ def _gate(gate: Mapping[str, Any], trials: int, name: str) -> dict[str, Any]:
     if not gate:
         return {}
     return {**gate, "pass_hat": {"at_least": "1", **gate.get("pass_hat", {}), "k": k}}
-
-
-def _refuse_unmet(name: str, where: Any, doc: Mapping[str, Any]) -> None:
-    """A requirement that cannot be met is a usage error; dropping it silently would certify something else."""
-    problems = []
-    for report in doc.get("reports", {}):
-        if report != "summary":
-            line = where(("reports", report)).line
-            problems.append(f"{name}:{line}: reports.{report}: this version writes verdict.json and a summary only")
-    if problems:
-        raise ConfigError(problems)

@@ -60,9 +60,11 @@ def start_payload(
         "seed": planned.seed,
         "trials": settings.trials,
         "plan": [p.recorded() for p in plan],
-        "shard": "1/1",
+        "shard": str(settings.shard),
         "instruction": planned.scenario.instruction,
     }
+    if settings.shard.attempt:
+        told["attempt"] = settings.shard.attempt
     if browser is not None:
         told["browser"] = browser.recorded()
     if pause_at is not None:

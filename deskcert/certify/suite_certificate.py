@@ -10,7 +10,7 @@ Its statement is a function of the run folders and the pinned key (certify.md): 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -63,11 +63,12 @@ def suite_statement(verdict: Verdict, folders: Sequence[Path]) -> tuple[Statemen
         "by_attribution": told["by_attribution"],
         "findings": dict(sorted(Counter(finding["rule"] for finding in told["findings"]).items())),
         "environment": dict(verdict.environment),
+        "versions": _versions(facts),
         "runs": told["runs"],
         "issued_at": last,
         "expires_at": expires_at(last),
         "revoked_by_change_of": _policies(facts, digests),
-        "not_covered": [*_limits(verdict.environment), *_ALWAYS_OPEN],
+        "not_covered": [*_limits(verdict.environment), *_unnamed_shards(facts), *_ALWAYS_OPEN],
     }
     words = {True: "PASSED", False: "WARNED" if verdict.exit_code is ExitCode.INCONCLUSIVE else "FAILED"}
     by = {slot.planned.words: slot.outcome for slot in verdict.slots}
@@ -115,7 +116,34 @@ def _policies(facts: Sequence[Mapping[str, Any]], digests: Sequence[Mapping[str,
         if item["name"] == "policy"
     }
     others = [dict(item) for item in digests if item["name"] != "policy"]
+    others += [{"name": f"agent file {name}", "digest": {"sha256": digest}} for name, digest in _agent_files(facts)]
     return others + [policies[digest] for digest in sorted(policies)]
+
+
+def _agent_files(facts: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """What is sealed says it: names and digests of texts."""
+    found = [(told["start"].get("agent") or {}).get("files") or {} for told in facts]
+    return sorted({(str(name), str(digest)) for files in found for name, digest in files.items() if _is_hex(digest)})
+
+
+def _is_hex(digest: object) -> bool:
+    return isinstance(digest, str) and len(digest) == 64 and not set(digest) - set("0123456789abcdef")
+
+
+def _versions(facts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Of deskcert, the browser and what drives it; several where runs differ."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for told in facts:
+        for name, version in (told["start"].get("versions") or {}).items():
+            found[str(name)].add(str(version))
+    return {name: ", ".join(sorted(versions)) for name, versions in sorted(found.items())}
+
+
+def _unnamed_shards(facts: Sequence[Mapping[str, Any]]) -> list[str]:
+    parts = [told["start"] for told in facts if told["start"].get("shard", "1/1") != "1/1"]
+    if parts and not all(start.get("attempt") for start in parts):
+        return ["whether a shard was run several times and the best taken: the shards name no common attempt"]
+    return []
 
 
 def _limits(environment: Mapping[str, str]) -> list[str]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from deskcert.cli._reports import report_options
 from deskcert.cli._shared import Exit, fresh_out, say
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from deskcert.certify.campaign import CampaignResult
     from deskcert.certify.config import Overrides
+    from deskcert.certify.shard import Shard
+    from deskcert.report.ci.write import Reports
     from deskcert_ledger import ProjectKey
 
 __all__ = ["ci", "demo"]
@@ -35,6 +39,7 @@ agent: {env: […]} in deskcert.yaml adds to it.
 \b
 Exit codes: 0 certified, 1 not certified, 2 usage or configuration, 3 inconclusive (infrastructure,
 interruption, contaminated or broken evidence), 4 a ledger is tampered with or cannot be verified.
+With --shard 0 says only that the part was recorded and nothing in it speaks against a certificate.
 """
 
 
@@ -64,6 +69,11 @@ interruption, contaminated or broken evidence), 4 a ledger is tampered with or c
     type=click.Choice(["required", "optional", "off"]),
     help="Forbid writes on the network too (default off).",
 )
+@click.option("--shard", metavar="I/N", help="Run the i-th of n parts of the plan; `deskcert merge` decides.")
+@click.option(
+    "--attempt", metavar="WORD", help="The same for all shards, another each time (default: what the pipeline says)."
+)
+@report_options()
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json, and nothing else, on standard output.")
 def ci(
     *,
@@ -84,7 +94,10 @@ def ci(
     screenshots: str | None,
     isolation: str | None,
     proxy: str | None,
+    shard: str | None,
+    attempt: str | None,
     as_json: bool,
+    **reports: Path | None,
 ) -> int:
     """Run an agent on a suite and say whether it can be trusted.
 
@@ -95,9 +108,20 @@ def ci(
     given = Overrides(
         agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy, screenshots
     )
+    given = replace(given, shard=_shard(shard, attempt))
     if listing:
         return _list(given, only=only, tags=tags, as_json=as_json)
-    return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json)
+    return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json, reports=reports)
+
+
+def _shard(words: str | None, attempt: str | None) -> Shard:
+    from deskcert.certify.shard import WHOLE, Shard, attempt_of
+
+    if words is None:
+        if attempt is not None:
+            raise UsageError("--attempt names what shards have in common; give it with --shard")
+        return WHOLE
+    return Shard.read(words, attempt_of(_environment()) if attempt is None else attempt)
 
 
 @click.command()
@@ -143,6 +167,7 @@ def _certify(
     tags: Sequence[str] = (),
     keys: Sequence[str],
     as_json: bool,
+    reports: Mapping[str, Path | None] = MappingProxyType({}),
 ) -> int:
     import asyncio
 
@@ -151,8 +176,9 @@ def _certify(
     from deskcert.certify.config_checks import check_command
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
-    from deskcert.certify.suite import load_suites, select
+    from deskcert.certify.suite import load_suites, make_plan, select
     from deskcert.certify.suite_certificate import SUITE_FILES
+    from deskcert.report.ci.write import Reports
     from deskcert.session.points import pause_from
     from deskcert_ledger import ProjectKey, default_key_path, load_pins
 
@@ -170,7 +196,7 @@ def _certify(
             f"{out} holds a finished certification, and the runs of two cannot be scored as one; choose another folder"
             " with --out, or delete this one"
         )
-    runs = len(suite.scenarios) * settings.trials
+    runs = len(settings.shard.share(make_plan(suite, trials=settings.trials, seed=settings.seed)))
     with (
         only_one(out),
         log_to(out / "run.log", scrub=suite.secrets.scrub),
@@ -178,11 +204,15 @@ def _certify(
     ):
         progress.note(
             f"certifying {settings.agent.name} on {suite.name}: {_count(len(suite.scenarios), 'scenario')}, "
-            f"{_count(runs, 'run')}; isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
+            f"{_count(runs, 'run')}{f' of shard {settings.shard}' if settings.shard.is_part else ''}; "
+            f"isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
         )
         result = asyncio.run(run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress))
-    summaries = [out / "summary.txt", *([settings.summary] if settings.summary is not None else [])]
-    return _conclude(result, out, pins=pins or (key.verifier,), key=key, summaries=summaries, as_json=as_json)
+    wanted = Reports(**{name: cwd / path for name, path in reports.items() if path is not None})
+    wanted = wanted.over(Reports(**settings.reports))
+    return _conclude(
+        result, out, pins=pins or (key.verifier,), key=key, reports=wanted, shard=settings.shard, as_json=as_json
+    )
 
 
 def _environment() -> dict[str, str]:
@@ -197,11 +227,11 @@ def _conclude(
     *,
     pins: Sequence[Any],
     key: ProjectKey,
-    summaries: Sequence[Path],
+    reports: Reports,
+    shard: Shard,
     as_json: bool,
 ) -> int:
-    from deskcert.certify.suite_certificate import drop_suite_certificate, write_suite_certificate
-    from deskcert.report.summary import print_summary, summary_text
+    from deskcert.cli._outcome import Outcome
     from deskcert.scoring import score
 
     if result.not_run:
@@ -210,24 +240,16 @@ def _conclude(
     if not result.reports:
         say("interrupted before the first run: there is nothing to judge")
         return Exit.INCONCLUSIVE
-    verdict = score([r.folder for r in result.reports], pins)
-    (out / "verdict.json").write_bytes(verdict.as_bytes())
-    if result.interrupted:  # the verdict may say more than this campaign was let to find out
-        drop_suite_certificate(out)
-    else:
-        write_suite_certificate(out, verdict, [r.folder for r in result.reports], key)
-    places = {"ledgers": out / "runs", "verdict_file": out / "verdict.json"}
-    for path in summaries:
-        try:
-            path.write_text(summary_text(verdict, **places), encoding="utf-8")
-        except OSError as exc:
-            say(f"the summary could not be written to {path}: {exc.strerror}")
-    if as_json:
-        sys.stdout.buffer.write(verdict.as_bytes())
-        sys.stdout.flush()
-    else:
-        print_summary(verdict, sys.stdout, **places)
-    return Exit.INCONCLUSIVE if result.interrupted and verdict.exit_code == 0 else int(verdict.exit_code)
+    folders = tuple(r.folder for r in result.reports)
+    outcome = Outcome(score(folders, pins), out, folders, pins)
+    if shard.is_part:
+        return outcome.tell_part(shard, interrupted=result.interrupted, as_json=as_json)
+    # Interrupted, the verdict may say more than this campaign was let to find out.
+    summaries = [out / "summary.txt", *([reports.summary] if reports.summary is not None else [])]
+    outcome.write(None if result.interrupted else key, summaries)
+    outcome.tell(reports, as_json=as_json)
+    code = int(outcome.verdict.exit_code)
+    return Exit.INCONCLUSIVE if result.interrupted and code == 0 else code
 
 
 def _count(number: int, word: str) -> str:
