@@ -10,55 +10,21 @@ import re
 from itertools import repeat
 from typing import Any
 
-from deskcert_ledger.line import MARK, MAX_DEPTH, MAX_LINE_BYTES
+from deskcert_ledger.line import MARK, MAX_DEPTH, MAX_LINE_BYTES, too_deep
 from deskcert_ledger.payload import FORMAT_VERSION
 from deskcert_ledger.reader import TIME
-from deskcert_ledger.shapes import Checked, Shapes
 
 try:
     import orjson
 except ImportError:  # pragma: no cover - without the `fast` extra every line takes the slow way
     orjson = None  # type: ignore[assignment]
 
-__all__ = ["LineChecker", "check_batch"]
+__all__ = ["check_batch"]
 
 # How orjson writes a float: with a point, or with an exponent. In a string it is not followed by one of these.
 _POINT = re.compile(rb"\.[0-9]+[,}\]e]")
 _EXPONENT = re.compile(rb"e[-+]?[0-9]{1,3}[,}\]]")
 _MARK = MARK.encode()
-
-
-class LineChecker:
-    """Checks the batches of one verification; those whose lines all have forms that were seen before are not parsed."""
-
-    def __init__(self, *, watched: frozenset[str], closely: frozenset[str], whole: bool) -> None:
-        """`watched`: kinds that are asked for; `closely`: those of which the whole object is; `whole`: all, and so."""
-        self._watched, self._whole = watched, whole
-        self._shapes = Shapes(closely)
-
-    def check(self, lines: list[bytes], seq: int) -> Checked | None:
-        """What is to be known of `lines`, numbered from `seq`; None as in `check_batch`."""
-        if not self._whole:
-            taken = self._shapes.take(lines, seq)
-            if taken is not None:
-                return taken
-        rows = check_batch(lines, seq)
-        if rows is None:
-            return None
-        if not self._whole:
-            for line, row in zip(lines, rows, strict=True):
-                self._shapes.learn(line, row)
-        return self.sort_out(lines, rows)
-
-    def sort_out(self, lines: list[bytes], rows: list[dict[str, Any]]) -> Checked:
-        """What is to be known of lines that were parsed."""
-        kinds = [row["kind"] for row in rows]
-        watched = [
-            (index, row)
-            for index, row in enumerate(rows)
-            if self._whole or row["kind"] in self._watched or b'"blob":' in lines[index]
-        ]
-        return Checked(kinds, watched)
 
 
 def check_batch(lines: list[bytes], seq: int) -> list[dict[str, Any]] | None:
@@ -71,12 +37,15 @@ def check_batch(lines: list[bytes], seq: int) -> list[dict[str, Any]] | None:
     whole = b"\n".join(lines)
     if _POINT.search(whole) or _EXPONENT.search(whole) or _MARK in whole:
         return None
-    if max(line.count(b"{") + line.count(b"[") for line in lines) > MAX_DEPTH or max(map(len, lines)) > MAX_LINE_BYTES:
+    if max(map(len, lines)) > MAX_LINE_BYTES:
         return None
     try:
         rows: list[dict[str, Any]] = list(map(orjson.loads, lines))
         written = list(map(orjson.dumps, rows, repeat(None), repeat(orjson.OPT_STRICT_INTEGER)))
         if written != lines or not _headers(rows, seq):
+            return None
+        bushy = (row for row, line in zip(rows, lines, strict=True) if line.count(b"{") + line.count(b"[") > MAX_DEPTH)
+        if any(map(too_deep, bushy)):
             return None
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return None

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from deskcert_ledger.b64 import b64decode, b64encode
@@ -17,11 +19,12 @@ from deskcert_ledger.merkle import HASH_BYTES
 from deskcert_ledger.note import MAX_SIGNATURES, Note, check_key_name, parse_note
 from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["Checkpoint", "Damage", "checkpoint_text", "file_size", "parse_checkpoint", "read_checkpoints"]
+__all__ = ["Checkpoint", "Damage", "checkpoint_text", "file_size", "note_sizes", "parse_checkpoint", "read_checkpoints"]
 
 _MAX_LINE = 4096
 _DASH = "— ".encode()
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,15})", re.ASCII)
+_SIZE_LINE = re.compile(rb"(0|[1-9][0-9]{0,15})\n")
 
 
 def checkpoint_text(origin: str, size: int, root: bytes) -> str:
@@ -122,3 +125,16 @@ def read_checkpoints(file: BinaryIO, *, limit: int) -> Iterator[Checkpoint | Dam
         yield found
     if damage_from < offset:
         yield Damage(damage_from, offset - damage_from)
+
+
+def note_sizes(path: Path) -> array[int]:
+    """Every number that stands alone on a line of a `checkpoints` file: the sizes of all its notes are among them."""
+    found = array("Q")
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                if line[:1].isdigit() and (number := _SIZE_LINE.fullmatch(line)) is not None:
+                    found.append(int(number[1]))
+    except FileNotFoundError:
+        pass
+    return found

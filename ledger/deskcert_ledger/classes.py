@@ -111,6 +111,11 @@ class ClassTrees:
         for name in classify(data):
             self._trees[name].append(_member(seq, leaf_hash(line)))
 
+    def add_member(self, names: Iterable[str], seq: int, leaf: bytes) -> None:
+        """A record of the classes `names`, with its leaf hash in the ledger's own tree."""
+        for name in names:
+            self._trees[name].append(_member(seq, leaf))
+
     @property
     def counts(self) -> dict[str, int]:
         return {name: tree.size for name, tree in self._trees.items()}

@@ -39,6 +39,7 @@ __all__ = [
     "is_plain",
     "loads",
     "plain",
+    "too_deep",
     "unescape_text",
 ]
 
@@ -53,6 +54,7 @@ MARK = "\ufffd:"
 """U+FFFD and a colon: begins a string that was escaped because it is no valid Unicode."""
 
 MARK_UTF8 = MARK.encode()
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH}"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))")
 # Outside a string a float, and an integer that may be too large, look like this. A match within a string only costs the
@@ -196,9 +198,10 @@ def decode(raw: bytes, *, limit: int = MAX_LINE_BYTES) -> Any:
     if len(raw) > limit:
         raise LedgerFormatError(f"{len(raw)} bytes where at most {limit} are allowed")
     value = loads(raw)
-    suspect = raw.count(b"{") + raw.count(b"[") > MAX_DEPTH or _SUSPECT.search(raw) is not None
-    if suspect or raw[:1] not in b"{[":
+    if _SUSPECT.search(raw) is not None or raw[:1] not in b"{[":
         _check(value, 0)
+    elif raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and too_deep(value):
+        raise LedgerFormatError(_TOO_DEEP)
     try:
         same = dumps(value) == raw
     except (TypeError, ValueError, RecursionError) as error:  # lone surrogates from "\ud800", too deep
@@ -215,9 +218,21 @@ def _check(value: Any, depth: int) -> None:
         raise LedgerFormatError("an integer of 2^53 or more")
     if isinstance(value, dict | list):
         if depth >= MAX_DEPTH:
-            raise LedgerFormatError(f"nested deeper than {MAX_DEPTH}")
+            raise LedgerFormatError(_TOO_DEEP)
         for item in value.values() if isinstance(value, dict) else value:
             _check(item, depth + 1)
+
+
+def too_deep(value: Any, left: int = MAX_DEPTH) -> bool:
+    """Is a parsed value nested deeper than `left`? Looks at objects and arrays only."""
+    if type(value) is not dict and type(value) is not list:
+        return False
+    if left == 0:
+        return True
+    for item in value.values() if type(value) is dict else value:
+        if (type(item) is dict or type(item) is list) and too_deep(item, left - 1):
+            return True
+    return False
 
 
 def _restore(value: Any) -> Any:

@@ -6,7 +6,7 @@ one dense file in the order of Go's `sumdb/tlog` (`stored_hash_index`), from whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 
 from deskcert_schema.errors import LedgerFormatError
@@ -20,14 +20,18 @@ __all__ = [
     "consistency_proof",
     "inclusion_proof",
     "leaf_hash",
+    "leaf_hashes",
     "node_hash",
     "root_from_hashes",
     "stored_hash_count",
     "stored_hash_index",
+    "subtrees",
 ]
 
 HASH_BYTES = 32
 EMPTY_ROOT = sha256(b"").digest()
+_LEAF, _NODE = sha256(b"\x00"), sha256(b"\x01")
+"""Begun, and copied for each leaf and node (RFC 6962 section 2.1: the prefix keeps the two apart)."""
 
 type ReadHash = Callable[[int, int], bytes]
 """(level, n) -> the hash of the n-th complete subtree of 2^level leaves."""
@@ -41,12 +45,40 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
+def leaf_hashes(entries: Iterable[bytes]) -> list[bytes]:
+    """`leaf_hash` of many: a copied state costs less than a new one."""
+    fresh, done = _LEAF.copy, []
+    for entry in entries:
+        state = fresh()
+        state.update(entry)
+        done.append(state.digest())
+    return done
+
+
 def _complete(nodes: Sequence[bytes]) -> bytes:
     """The root over a power of two of nodes, level by level."""
-    sha = sha256
+    fresh = _NODE.copy
     while len(nodes) > 1:
-        nodes = [sha(b"\x01" + left + right).digest() for left, right in zip(nodes[::2], nodes[1::2], strict=True)]
+        above = []
+        for left, right in zip(nodes[::2], nodes[1::2], strict=True):
+            state = fresh()
+            state.update(left + right)
+            above.append(state.digest())
+        nodes = above
     return nodes[0]
+
+
+def subtrees(first: int, leaves: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+    """(level, hash) of the largest complete subtrees that leaves [first, first + len) consist of, in order.
+
+    Where they stand in the tree is all that they depend on, so ranges of leaves can be worked on apart.
+    """
+    at, count = 0, len(leaves)
+    while at < count:
+        room = (first + at) & -(first + at) or 1 << 30
+        level = min(room.bit_length(), (count - at).bit_length()) - 1
+        yield level, _complete(leaves[at : at + (1 << level)])
+        at += 1 << level
 
 
 class Tree:
@@ -73,15 +105,10 @@ class Tree:
 
     def extend(self, leaves: Sequence[bytes]) -> None:
         """Add many leaf hashes, without the list of what was added."""
-        at, count = 0, len(leaves)
-        while at < count:
-            # The largest complete subtree that can stand here as a whole.
-            room = self.size & -self.size or 1 << 30
-            level = min(room.bit_length(), (count - at).bit_length()) - 1
-            self._push(_complete(leaves[at : at + (1 << level)]), level)
-            at += 1 << level
+        for level, node in subtrees(self.size, leaves):
+            self.push(level, node)
 
-    def _push(self, node: bytes, level: int) -> None:
+    def push(self, level: int, node: bytes) -> None:
         """Add the hash of a complete subtree of 2^level leaves; `size` is a multiple of that."""
         bits, edge = self.size >> level, self._edge
         while bits & 1:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["EpochReport", "Finding", "RunReport", "Word"]
+__all__ = ["EpochReport", "Finding", "RunReport", "WitnessReport", "Word"]
 
 
 class Word(StrEnum):
@@ -15,7 +15,7 @@ class Word(StrEnum):
     TAMPERED = "tampered"
     """A line, key or blob contradicts a signature or the pin."""
     UNVERIFIABLE = "unverifiable"
-    """No pinned key: nothing says whose ledger this is."""
+    """No pinned key, so that nothing says whose ledger this is; or a verifier policy that is not met."""
     INTERRUPTED = "interrupted"
     """It was recovered after a crash, or an intent has no result."""
     PREFIX = "prefix"
@@ -57,6 +57,20 @@ class EpochReport:
 
 
 @dataclass(frozen=True, slots=True)
+class WitnessReport:
+    """A witness of the verifier policy."""
+
+    name: str
+    """As the policy calls it."""
+    vkey: str
+    seconds: int | None
+    """Since 1970, as the witness says; None when it did not cosign the final checkpoint."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "vkey": self.vkey, "cosigned_at": self.seconds}
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """The answer of `verify_run`."""
 
@@ -81,6 +95,8 @@ class RunReport:
     open_intents: tuple[int, ...]
     epochs: tuple[EpochReport, ...]
     kinds: dict[str, int] = field(default_factory=dict)
+    witnesses: tuple[WitnessReport, ...] = ()
+    """Those of the policy, in its order."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -97,6 +113,7 @@ class RunReport:
             "open_intents": list(self.open_intents),
             "epochs": [epoch.as_json() for epoch in self.epochs],
             "kinds": dict(sorted(self.kinds.items())),
+            "witnesses": [witness.as_json() for witness in self.witnesses],
             "checked": list(self.checked),
             "not_checked": list(self.not_checked),
         }

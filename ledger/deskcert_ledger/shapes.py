@@ -1,171 +1,151 @@
-r"""Lines that look like one that was checked: recognised without being parsed, a batch at a time.
+"""Lines that look like ones that were checked: recognised without being parsed, a batch at a time.
 
-Records of a kind differ in their values, seldom in their form. From a line that passed the full check a pattern is made
-that keeps every key, bracket and comma as it stands and leaves open what is between: integers below 10^15 in their one
-spelling, strings without quote, backslash, control character and anything beyond ASCII, true, false, null. A line that
-matches is therefore in the strict subset, in its one spelling and with unique keys, because the first one was. The
-pattern says nothing about other lines: those are checked in full.
-
-What verification reads of such a line is its kind, and of a result `of` and `delivery`. Lines that name blobs, and
-those of kinds that are looked at closely, are never taken.
+`Forms` holds what is known, `take` applies it: of each line it says either what verification has to know of it, or that
+it is unknown. Unknown lines are for the full check; nothing is ever refused here.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from deskcert_ledger.classes import UNCERTAIN
-from deskcert_ledger.line import MAX_LINE_BYTES, Json
+from deskcert_ledger.forms import RESULT, Forms
+from deskcert_ledger.line import MARK, MAX_LINE_BYTES, loads
 from deskcert_schema.disposition import Delivery
 
-__all__ = ["Checked", "Shapes", "Watched"]
+__all__ = ["Shapes", "Taken"]
 
-_CAPTURED = ("of", "delivery")
-_RESULT, _INTENT = b"action.result", b"action.intent"
-_USUAL = frozenset(delivery.value.encode() for delivery in Delivery if delivery.value not in UNCERTAIN)
-_MAX_SHAPES = 12
-_MAX_PATTERN = 4096
-_START_CREDIT = 5000
-_LOOK, _COMPILE, _HIT = 10, 2000, 2
-"""Looking at a line costs about ten times, making the pattern some thousand times what a hit saves."""
-_INT, _NEGATIVE = r"(?:[1-9][0-9]{0,14}+|0)", r"-[1-9][0-9]{0,14}+"
-_TIME = r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z"
-_HEAD = rf'^\{{"v":1,"seq":({_INT}),"t":"{_TIME}","m":{_INT},"w":"[^"]++","kind":"([^"]++)"'
-_CONTROL = bytes([*range(10), *range(11, 32), 127])
-_MAX_MISSES = 64
-
-type Watched = tuple[int, dict[str, Any]]
-"""Place in the batch, and what is known of the record."""
+_INTENT, _RESULT = b"action.intent", RESULT.encode()
+_USUAL = frozenset({b"", *(item.value.encode() for item in Delivery if item.value not in UNCERTAIN)})
+_CONTROL = tuple(code for code in range(32) if code != 0x0A)
+_MARK = MARK.encode()
+_FIRST, _ALWAYS, _SHARE, _SLOW = 128, 256, 24, 300
+"""Learned before the first expression; learned in any case, and then one of so many; parsed before another one."""
 
 
-class Checked(NamedTuple):
-    """A batch of good lines."""
+@dataclass(slots=True)
+class Taken:
+    """What is to be known of a batch of lines, but for those at the places `unknown`."""
 
-    kinds: list[str]
-    watched: list[Watched]
-    """Records that are asked for, or name a blob."""
-    opened: Sequence[int] = ()
-    """Intents that are not among the watched."""
-    closed: Sequence[int] = ()
-    """Intents, all of them earlier, that a record has the result of."""
+    unknown: list[int]
+    """In order."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    opened: list[int] = field(default_factory=list)
+    """Numbers of intents."""
+    closed: list[int] = field(default_factory=list)
+    """Intents, all of them earlier than the result that speaks of them."""
+    uncertain: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    """(place in the batch, what is known) of results without a known delivery."""
+    references: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    """(place in the batch, what may be a reference to a blob)."""
+    last_kind: str = ""
+    """Of the last line, if that is not unknown."""
 
 
 class Shapes:
-    """The forms of one verification, as one pattern that takes a whole batch at once."""
+    """The forms of one verification, as one expression that takes a whole batch at once."""
 
     def __init__(self, closely: frozenset[str]) -> None:
-        """`closely`: kinds of which the whole object is needed."""
-        self._closely = frozenset(kind.encode() for kind in closely) | {b"run.start", b"run.end"}
-        self._shapes: dict[str, bool] = {}
-        """Form -> was it seen twice."""
-        self._pattern: re.Pattern[bytes] | None = None
-        self._stale = False
-        self._credit = _START_CREDIT
-        self._misses = self._skip = 0
+        """`closely`: kinds of which the whole object is needed; they are never known."""
+        self._closely = closely | {"run.start", "run.end"}
+        self._forms = Forms()
+        self._pattern: Any = None
+        self._columns: dict[str, list[int]] = {}
+        self._fresh = self._slow = self._lines = 0
+        self._wait = _SLOW
 
-    def take(self, lines: list[bytes], seq: int) -> Checked | None:
-        """What is to be known of `lines`, numbered from `seq`, if all of them have known forms."""
-        if self._stale and self._credit >= _COMPILE:
+    def take(self, lines: Sequence[bytes], seq: int) -> Taken | None:
+        """What is known of `lines`, numbered from `seq`, none of which holds a newline; None for nothing at all."""
+        self._lines += len(lines)
+        if self._fresh and self._forms.learned >= _FIRST and (self._pattern is None or self._slow >= self._wait):
             self._compile()
-        if self._pattern is None or self._skip > 0:
-            self._skip -= 1
+        if self._pattern is None:
             return None
         whole = b"\n".join(lines) + b"\n"
-        if len(whole) - len(lines) > MAX_LINE_BYTES and max(map(len, lines)) > MAX_LINE_BYTES:
+        if not _is_utf8(whole):
             return None
-        as_lines = whole.count(b"\n") == len(lines) and _is_plain(whole)
-        found = self._pattern.findall(whole) if as_lines else []
-        kinds = [row[1] for row in found]
-        known = set(kinds)
-        if (
-            len(found) != len(lines)
-            or not self._closely.isdisjoint(known)
-            or [int(row[0]) for row in found] != list(range(seq, seq + len(lines)))
-        ):
-            self._missed()
+        found = self._pattern.findall(whole)
+        if len(found) != len(lines):  # a string over the end of a line, or a newline within one
             return None
-        opened = [seq + index for index, kind in enumerate(kinds) if kind == _INTENT] if _INTENT in known else []
-        watched: list[Watched] = []
-        closed: list[int] = []
-        if _RESULT in known:
-            for index, kind in enumerate(kinds):
-                if kind != _RESULT:
-                    continue
-                captured = [text for text in found[index][2:] if text]
-                if len(captured) != 2 or (of := int(captured[0])) >= seq + index:
-                    self._missed()
-                    return None
-                closed.append(of)
-                if captured[1] not in _USUAL:
-                    row = {"kind": "action.result", "of": of, "delivery": captured[1].decode()}
-                    watched.append((index, row))
-        self._misses = 0
-        self._credit = min(self._credit + len(lines) * _HIT, 20 * _START_CREDIT)
-        names = {kind: kind.decode() for kind in known}
-        return Checked([names[kind] for kind in kinds], watched, opened, closed)
+        columns = list(zip(*found, strict=True))
+        taken = Taken(self._unknown(whole, lines, columns[0], seq))
+        self._read(taken, columns, seq)
+        return taken
 
-    def _missed(self) -> None:
-        """Where most batches hold a line of an unknown form, trying costs more than it saves: try more seldom."""
-        self._misses = min(self._misses + 1, _MAX_MISSES)
-        self._skip = self._misses // 4
+    def _unknown(self, whole: bytes, lines: Sequence[bytes], numbers: Sequence[bytes], seq: int) -> list[int]:
+        """Places of lines of another form or number, and of those that a form says too little about."""
+        due = tuple(map(b"%d".__mod__, range(seq, seq + len(lines))))
+        unknown = set() if numbers == due else {at for at, number in enumerate(numbers) if number != due[at]}
+        if b"\\" in whole:
+            unknown.update(at for at, line in enumerate(lines) if b"\\" in line)
+        if len(whole) > MAX_LINE_BYTES:
+            unknown.update(at for at, line in enumerate(lines) if len(line) > MAX_LINE_BYTES)
+        if whole.find(_MARK[0]) >= 0 and _MARK in whole:
+            unknown.update(at for at, line in enumerate(lines) if _MARK in line)
+        # One search for each byte: `memchr` takes them all in less time than one look at every byte.
+        for code in _CONTROL:
+            if whole.find(code) >= 0:
+                unknown.update(at for at, line in enumerate(lines) if code in line)
+        return sorted(unknown)
 
-    def learn(self, line: bytes, row: dict[str, Any]) -> None:
-        """`line` passed the full check and is `row`: its form is known when it is seen the second time."""
-        if self._credit < _LOOK or b'"blob"' in line or len(self._shapes) > 1000 or not _is_plain(line):
-            return
-        if row["kind"].encode() in self._closely:
-            return
-        self._credit -= _LOOK
-        body = {name: value for name, value in row.items() if name not in ("v", "seq", "t", "m", "w", "kind")}
-        form = _members(body, result=row["kind"] == "action.result")
-        if len(form) > _MAX_PATTERN or self._shapes.get(form) is True:
-            return
-        if form not in self._shapes:
-            self._shapes[form] = False
-        elif sum(self._shapes.values()) < _MAX_SHAPES:
-            self._shapes[form] = self._stale = True
+    def _read(self, taken: Taken, columns: Sequence[Sequence[bytes]], seq: int) -> None:
+        unknown = frozenset(taken.unknown)
+        last = len(columns[0]) - 1
+        for column in map(columns.__getitem__, self._columns["k"]):
+            count = len(column) - column.count(b"")
+            if count == 0:
+                continue
+            name = next(filter(None, column))
+            if unknown:
+                count -= sum(1 for at in unknown if column[at])
+            taken.kinds[name.decode()] += count
+            if name == _INTENT:
+                taken.opened += [seq + at for at in _filled(column, unknown)]
+            if column[last] and last not in unknown:
+                taken.last_kind = name.decode()
+        for column in map(columns.__getitem__, self._columns["o"]):
+            taken.closed += [of for at in _filled(column, unknown) if (of := int(column[at])) < seq + at]
+        for column in map(columns.__getitem__, self._columns["d"]):
+            if not _USUAL.issuperset(column):
+                for at in _filled(column, unknown):
+                    if column[at] not in _USUAL:
+                        taken.uncertain.append((at, {"kind": RESULT, "delivery": column[at].decode()}))
+        for column in map(columns.__getitem__, self._columns["b"]):
+            taken.references += [(at, loads(column[at])) for at in _filled(column, unknown)]
+
+    def learn(self, rows: Iterable[dict[str, Any]], lines: Iterable[bytes]) -> None:
+        """`lines` passed the full check and are `rows`."""
+        for row, line in zip(rows, lines, strict=True):
+            self._slow += 1
+            if self._forms.learned >= _ALWAYS + self._lines // _SHARE or row["kind"] in self._closely:
+                continue
+            if b"\\" not in line and _MARK not in line:
+                self._forms.learn(row)
+                self._fresh += 1
 
     def _compile(self) -> None:
-        self._credit -= _COMPILE
-        self._stale = False
-        known = [form for form, twice in self._shapes.items() if twice]
-        # Forms of results first: the same form of another kind takes nothing away, the other way round it would.
-        forms = "|".join(sorted(known, key=lambda form: f"({_INT})" not in form))
-        self._pattern = re.compile(rf"{_HEAD}(?:{forms})\n".encode("ascii"), re.MULTILINE)
+        if self._pattern is not None:
+            self._wait *= 2
+        self._fresh = self._slow = 0
+        self._pattern = self._forms.pattern()
+        if self._pattern is not None:
+            names = sorted(self._pattern.groupindex.items(), key=lambda item: item[1])
+            self._columns = {letter: [at - 1 for name, at in names if name[0] == letter] for letter in "kodb"}
 
 
-def _is_plain(data: bytes) -> bool:
-    """Nothing but printable ASCII and newlines, and no backslash: a string in it ends at the next quote."""
-    return data.isascii() and b"\\" not in data and len(data.translate(None, _CONTROL)) == len(data)
+def _filled(column: Sequence[bytes], unknown: frozenset[int]) -> list[int]:
+    """Places of the lines that have this."""
+    return [at for at, text in enumerate(column) if text and at not in unknown]
 
 
-def _members(body: dict[str, Any], *, result: bool) -> str:
-    """The members of a record after its kind, each with the comma before it, and the closing brace.
-
-    Of a result that has an integer `of` and a text `delivery` these are captured; another kind of result is not known
-    by its form.
-    """
-    parts = []
-    capture = result and type(body.get("of")) is int and body["of"] >= 0 and type(body.get("delivery")) is str
-    for name, value in body.items():
-        form = _form(value)
-        if capture and name in _CAPTURED:
-            form = f"({_INT})" if name == "of" else '"([^"]++)"'
-        parts.append(f",{re.escape(json.dumps(name))}:{form}")
-    return "".join(parts) + r"\}"
-
-
-def _form(value: Json) -> str:
-    if value is None or isinstance(value, bool):
-        return "(?:true|false|null)"
-    if isinstance(value, int):
-        return _NEGATIVE if value < 0 else _INT
-    if isinstance(value, str):
-        return '"[^"]*+"'  # over the end of a line too; then there are fewer matches than lines
-    if isinstance(value, list):
-        return r"\[" + ",".join(map(_form, value)) + r"\]"
-    members = (f"{re.escape(json.dumps(name))}:{_form(item)}" for name, item in value.items())
-    return r"\{" + ",".join(members) + r"\}"
+def _is_utf8(whole: bytes) -> bool:
+    if whole.isascii():
+        return True
+    try:
+        whole.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
