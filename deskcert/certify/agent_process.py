@@ -137,6 +137,7 @@ class AgentRun:
             end = await self._talk(process, task)
         finally:
             await asyncio.shield(self._end(process, stderr))
+            process.close()
         return end
 
     async def _talk(self, process: Kept, task: Task) -> AgentEnd:

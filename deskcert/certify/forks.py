@@ -71,6 +71,10 @@ class Forked:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._process, signal.SIGKILL)
 
+    def close(self) -> None:
+        for transport in self._reading:
+            transport.close()
+
     async def communicate(self, given: bytes) -> tuple[bytes, bytes]:
         assert self.stdin is not None
         assert self.stdout is not None

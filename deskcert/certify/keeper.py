@@ -38,11 +38,6 @@ _IGNORED = (
 )
 
 
-def _running() -> int:
-    """Threads and processes of the whole machine: one short file, where a walk over all of them takes long."""
-    return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
-
-
 def _say(fd: int, words: str) -> None:
     with contextlib.suppress(OSError):  # deskcert has gone
         os.write(fd, f"{words}\n".encode())
@@ -90,7 +85,6 @@ def keep(status: int, most: int, begin: Callable[[int], int]) -> Never:
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    before = _running()
     first = begin(status)
     while True:
         try:
@@ -99,7 +93,7 @@ def keep(status: int, most: int, begin: Callable[[int], int]) -> Never:
                     _say(status, f"exit {os.waitstatus_to_exitcode(ended[1])}")
         except ChildProcessError:
             os._exit(0)
-        if _running() - before > most and (many := len(descendants(os.getpid()))) > most:
+        if (many := len(descendants(os.getpid()))) > most:
             _say(status, f"many {many}")
             end_below(os.getpid())
         signal.sigtimedwait([signal.SIGCHLD], _EVERY_S)

@@ -110,6 +110,13 @@ class Kept:
             await asyncio.wait({self._watch}, timeout=1.0)
         return by_itself, max(0, left - (0 if by_itself else 1))
 
+    def close(self) -> None:
+        """Its pipes, with what nobody has read of them: a line without end would keep its pipe open."""
+        if isinstance(self._keeper, Forked):
+            self._keeper.close()
+        else:  # asyncio has no public way
+            self._keeper._transport.close()  # type: ignore[attr-defined]
+
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._keeper.pid, number)

@@ -173,6 +173,7 @@ class OwnApplication:
         if self._pump is not None:
             await asyncio.wait({self._pump}, timeout=2.0)
             self._pump.cancel()
+        process.close()
 
     async def _keep_output(self, process: Kept) -> None:
         """Read to the end, keep the first 4 MiB, without secrets."""
