@@ -127,6 +127,35 @@ def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
         click.echo(f"  intent {seq} has no known result: written down as unknown, never to be retried automatically")
 
 
+@ledger.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
+@click.option("--socket", type=click.Path(path_type=Path), help="Where to make the socket; default: a fresh place.")
+@click.option("--run", "run_id", help="The run's name; default: that of the folder.")
+@click.option("--writer", default="guard", show_default=True, help="Who its records say wrote them.")
+def serve(folder: Path, socket: Path | None, run_id: str | None, writer: str) -> None:
+    """Own a new ledger in FOLDER and write down what other processes of this user send.
+
+    Prints one line `{"socket":…,"vkey":…}` when it is ready, and the final checkpoint at the end. It ends when its
+    standard input is closed, or at SIGTERM; then the ledger is sealed. Writers use `deskcert_ledger.socket_client`.
+    """
+    from deskcert_ledger.keys import ProjectKey, default_key_path, project_of
+    from deskcert_ledger.standalone import serve as serve_ledger
+
+    base = Path.cwd()
+    key = ProjectKey.load_or_create(default_key_path(base))
+    run = run_id or folder.resolve().name
+    sealed = serve_ledger(
+        folder,
+        socket,
+        origin=f"deskcert/{project_of(base)}/{run}",
+        start={"run": run},
+        project_key=key,
+        w=writer,
+        ready=lambda path: click.echo(json.dumps({"socket": str(path), "vkey": key.vkey})),
+    )
+    click.echo(sealed.checkpoint_text, nl=False)
+
+
 def _folders(paths: tuple[Path, ...]) -> list[Path]:
     """Run folders; an output folder stands for all its runs."""
     found: list[Path] = []

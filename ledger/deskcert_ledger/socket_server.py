@@ -36,16 +36,26 @@ class Writable(Protocol):
 class LedgerServer:
     """Serves one ledger at `path` until `close`. `kinds`: what the other side may write, and nothing else."""
 
-    def __init__(self, ledger: Writable, *, w: str, kinds: frozenset[str], complete: Complete | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Writable,
+        *,
+        w: str,
+        kinds: frozenset[str],
+        complete: Complete | None = None,
+        path: Path | None = None,
+    ) -> None:
+        """`path`: where the socket is made, in a folder that others cannot enter; default: a fresh one.
+
+        Raises `LedgerUnavailable` when there can be no socket at `path`.
+        """
         self._ledger, self._w, self._kinds, self._complete = ledger, w, kinds, complete
         self._own = ledger if isinstance(ledger, RunLedger) else None
         """Whose turns the threads here can do themselves."""
         self._submit_here = ledger.submit if self._own is None else partial(self._own.submit, wake=False)
-        self._folder = Path(tempfile.mkdtemp(prefix="deskcert-"))  # mode 0700
-        self.path = self._folder / "ledger"
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(self.path))
-        self._listener.listen(8)
+        self._folder = Path(tempfile.mkdtemp(prefix="deskcert-")) if path is None else None  # mode 0700
+        self.path = self._folder / "ledger" if self._folder is not None else Path(path or "")
+        self._listener = _listen(self.path)
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -60,7 +70,10 @@ class LedgerServer:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:
+            self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -132,6 +145,21 @@ class LedgerServer:
             answers.refuse(request.number, str(error))
             return
         future.add_done_callback(lambda done: answers.give(request.number, done))
+
+
+def _listen(path: Path) -> socket.socket:
+    """A socket that only its owner can connect to; the peer's user is looked at again with each connection."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise LedgerUnavailable(f"There can be no socket at {path}: {error.strerror or error}.") from error
+    finally:
+        os.umask(before)
+    return listener
 
 
 class _Answers:

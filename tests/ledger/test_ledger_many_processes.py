@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from deskcert_ledger.socket_server import LedgerServer
 from deskcert_ledger.store import Disk
 from deskcert_schema.errors import LedgerUnavailable
 
+DESKCERT = str(Path(sys.executable).with_name("deskcert"))
 WRITERS = 8
 SECONDS = float(os.environ.get("DESKCERT_STRESS_SECONDS", "3"))
 """A minute in the evidence."""
@@ -40,29 +43,18 @@ print(json.dumps([seqs, taken]))
 """
 
 
-def test_eight_processes_get_one_gapless_order(
-    create: Callable[..., RunLedger], key: ProjectKey, told: Callable[[str], None]
-) -> None:
-    ledger = create(following=Following.THREAD)
-    with LedgerServer(ledger, w="guard", kinds=frozenset({"claim"})) as server:
-        command = [sys.executable, "-c", _WRITER, str(server.path)]
-        writers = [
-            subprocess.Popen(
-                [*command, str(number), str(SECONDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-            for number in range(WRITERS)
-        ]
-        for writer in writers:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-        for writer in writers:
-            assert writer.stdin is not None
-            writer.stdin.write("\n")
-            writer.stdin.flush()
-        answers = [json.loads(writer.communicate()[0]) for writer in writers]
-    ledger.append("run.end", {})
-    ledger.seal()
-    lines = [json.loads(line) for line in (ledger.folder / "ledger.jsonl").read_bytes().split(b"\n")[:-1]]
+def test_eight_processes_get_one_gapless_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sequencer is a process of its own, as `deskcert ledger serve` starts it."""
+    command = [DESKCERT, "ledger", "serve", "run"]
+    sequencer = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert sequencer.stdout is not None
+    told = json.loads(sequencer.stdout.readline())
+    assert Path(told["socket"]).stat().st_mode & 0o777 == 0o600
+    answers = together([sys.executable, "-c", _WRITER, told["socket"]])
+    checkpoint = sequencer.communicate()[0]
+    assert sequencer.returncode == 0
+    run = tmp_path / "run"
+    lines = [json.loads(line) for line in (run / "ledger.jsonl").read_bytes().split(b"\n")[:-1]]
     assert sorted(seq for seqs, _ in answers for seq in seqs) == list(range(1, len(lines) - 1))
     for number, (seqs, _) in enumerate(answers):
         assert seqs == sorted(seqs)
@@ -71,8 +63,70 @@ def test_eight_processes_get_one_gapless_order(
     assert min(counts) * 10 > max(counts), "a writer starved"
     taken = sorted(us for _, times in answers for us in times)
     p50, p99 = statistics.median(taken), taken[len(taken) * 99 // 100]
-    told(f"{WRITERS} writers, {sum(counts)} records: p50 {p50:.0f} us, p99 {p99} us, p99/p50 {p99 / p50:.1f}")
-    assert verify_run(ledger.folder, pins=[key.vkey], every_signature=True).headline == "complete"
+    with capsys.disabled():
+        print(f"\n{WRITERS} writers, {sum(counts)} records: p50 {p50:.0f} us, p99 {p99} us, p99/p50 {p99 / p50:.1f}")
+    report = verify_run(run, pins=[told["vkey"]], every_signature=True)
+    assert (report.headline, report.checkpoint) == ("complete", checkpoint)
+
+
+def together(command: list[str]) -> list[tuple[list[int], list[int]]]:
+    """Numbers and microseconds of each of the writers, which begin at one moment."""
+    writers = [
+        subprocess.Popen(
+            [*command, str(number), str(SECONDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for number in range(WRITERS)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    return [json.loads(writer.communicate()[0]) for writer in writers]
+
+
+def test_a_stranger_is_not_served(create: Callable[..., RunLedger]) -> None:
+    """Another user's process connects to a socket that was opened to all, and is turned away before it can write."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    ledger = create()
+    with LedgerServer(ledger, w="guard", kinds=frozenset({"claim"})) as server:
+        server.path.parent.chmod(0o755)
+        server.path.chmod(0o666)
+        code = (
+            "import os, sys, socket\n"
+            "os.setuid(65534)\n"
+            "s = socket.socket(socket.AF_UNIX)\n"
+            "s.connect(sys.argv[1])\n"
+            'try: s.sendall(b\'{"id":1,"kind":"claim","payload":{}}\\n\'); print(s.recv(100))\n'
+            "except OSError as error: print(type(error).__name__)\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(server.path)], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() in ("b''", "ConnectionResetError", "BrokenPipeError")
+        assert LedgerClient(server.path).append("claim", {}).seq == 1
+    assert ledger.head[0] == 2
+
+
+def test_sigterm_seals_what_was_acknowledged(tmp_path: Path) -> None:
+    command = [DESKCERT, "ledger", "serve", "run", "--socket", str(tmp_path / "socket")]
+    sequencer = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert sequencer.stdout is not None
+    told = json.loads(sequencer.stdout.readline())
+    client = LedgerClient(tmp_path / "socket")
+    seqs = [client.append("claim", {"n": number}).seq for number in range(3)]
+    sequencer.send_signal(signal.SIGTERM)
+    assert sequencer.wait(20) == 0
+    with pytest.raises(LedgerUnavailable):
+        client.append("claim", {"n": 3})
+    lines = [json.loads(line) for line in (tmp_path / "run" / "ledger.jsonl").read_bytes().split(b"\n")[:-1]]
+    assert [lines[seq]["n"] for seq in seqs] == [0, 1, 2]
+    assert [line["kind"] for line in lines[4:]] == ["run.end"]
+    assert verify_run(tmp_path / "run", pins=[told["vkey"]]).headline == "complete"
+    assert not (tmp_path / "socket").exists()
 
 
 class FullDisk(Disk):
