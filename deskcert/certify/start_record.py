@@ -13,7 +13,7 @@ from deskcert.certify.config import Settings
 from deskcert.certify.suite import Planned, Suite, policy_for
 from deskcert.scoring.gate import Gate
 
-__all__ = ["BrowserFacts", "start_payload"]
+__all__ = ["BrowserFacts", "start_payload", "versions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def start_payload(
         "run": run,
         "certification": certification,
         "agent": settings.agent.recorded(),
-        "versions": _versions(browser),
+        "versions": versions(browser),
         "isolation": settings.isolation,
         "proxy": settings.proxy,
         "custody": "owned",
@@ -72,7 +72,7 @@ def start_payload(
     return told
 
 
-def _versions(browser: BrowserFacts | None) -> Mapping[str, str]:
+def versions(browser: BrowserFacts | None) -> Mapping[str, str]:
     found = {"deskcert": version("deskcert"), "python": platform.python_version()}
     with contextlib.suppress(PackageNotFoundError):
         found["playwright"] = version("playwright")

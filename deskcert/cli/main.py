@@ -36,6 +36,13 @@ COMMANDS: Final[Mapping[str, _Entry]] = MappingProxyType(
         ),
         "ci": _Entry("deskcert.cli.ci", "ci", "Run an agent on a suite and say whether it can be trusted."),
         "score": _Entry("deskcert.cli.score", "score", "Compute the verdict again from run folders alone."),
+        "merge": _Entry("deskcert.cli.merge", "merge", "Put the shards of one certification together and decide."),
+        "compare": _Entry(
+            "deskcert.cli.compare", "compare", "Say what got better and what got worse since a baseline."
+        ),
+        "certificate": _Entry(
+            "deskcert.cli.certificate", "certificate", "Check a certificate and what changed since; make a badge."
+        ),
         "ledger": _Entry("deskcert.cli.ledger", "ledger", "Check or recover a run's ledger."),
         "proxy": _Entry("deskcert.cli.proxy", "proxy", "Stop forbidden network writes, in front of any client."),
         "report": _Entry("deskcert.cli.report", "report", "Write runs as one HTML file that opens from disk."),

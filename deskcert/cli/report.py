@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from deskcert.cli._reports import report_options
 from deskcert_schema.errors import UsageError
 
 __all__ = ["report"]
@@ -25,10 +26,12 @@ __all__ = ["report"]
     default="some",
     help="What the agent saw: of no snapshot, of those that matter most up to 10 MiB (default), of all.",
 )
-def report(runs: tuple[Path, ...], out: Path, keys: tuple[str, ...], trees: str) -> None:
+@report_options(html=False)
+def report(runs: tuple[Path, ...], out: Path, keys: tuple[str, ...], trees: str, **reports: Path | None) -> None:
     """Write RUN... as one HTML file: verdict, matrix, findings, and every run to its last record.
 
-    It opens from disk and asks nothing of any network. Folders of several `deskcert ci` stand side by side.
+    It opens from disk and asks nothing of any network. Folders of several `deskcert ci` stand side by side; the other
+    formats hold one certification.
     """
     from deskcert.cli._shared import pins_for
     from deskcert.report.html.collect import Trees, collect
@@ -43,6 +46,11 @@ def report(runs: tuple[Path, ...], out: Path, keys: tuple[str, ...], trees: str)
     except OSError as exc:
         temporary.unlink(missing_ok=True)
         raise UsageError(f"--out {out}: cannot be written ({exc.strerror}).") from exc
+    if any(reports.values()):
+        from deskcert.report.ci.write import Reports, write_reports
+        from deskcert.scoring import score
+
+        write_reports(score(runs, pins_for(keys)), runs, Reports(**reports), pins_for(keys))
     size = out.stat().st_size
     click.echo(
         f"{out}: {len(made.runs):,} run{'s' * (len(made.runs) != 1)}, {made.records:,} records, {size / 1e6:.1f} MB",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from deskcert.cli._reports import report_options
+from deskcert.cli._shared import say
 from deskcert_schema.errors import UsageError
 
 __all__ = ["score"]
@@ -24,12 +26,22 @@ __all__ = ["score"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of the summary.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Also write verdict.json to this file.")
+@report_options()
 @click.pass_context
-def score(ctx: click.Context, runs: tuple[Path, ...], keys: tuple[str, ...], as_json: bool, out: Path | None) -> None:
+def score(
+    ctx: click.Context,
+    /,
+    runs: tuple[Path, ...],
+    keys: tuple[str, ...],
+    as_json: bool,
+    out: Path | None,
+    **reports: Path | None,
+) -> None:
     """Compute the verdict of RUNS: run folders, or the folder that `deskcert ci` wrote.
 
     It depends on the folders' content and the key, and on nothing else: the same bytes on every machine, in any order.
     """
+    from deskcert.report.ci.write import Reports, on_github, write_reports
     from deskcert.report.summary import print_summary
     from deskcert.scoring import score as judge_runs
     from deskcert_ledger import load_pins, local_pin
@@ -46,6 +58,8 @@ def score(ctx: click.Context, runs: tuple[Path, ...], keys: tuple[str, ...], as_
         print_summary(verdict, sys.stdout, ledgers=_place(runs), verdict_file=out)
         if not pins:
             click.echo("No key was given and there is no local project key: nothing says whose ledgers these are.")
+    sys.stdout.flush()
+    on_github(write_reports(verdict, runs, Reports(**reports), pins), os.environ, say)
     ctx.exit(int(verdict.exit_code))
 
 
