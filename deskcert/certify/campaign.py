@@ -135,7 +135,7 @@ class _Campaign:
             arguments = browser_arguments(self._settings, self._trust.hashes)
             async with (
                 Forks.started(self._token) as self._forks,
-                WarmBrowser.started(self._progress.note, arguments) as browser,
+                WarmBrowser.started(self._progress.note, arguments, headed=self._settings.headed) as browser,
             ):
                 workers = [asyncio.create_task(self._work(browser)) for _ in range(self._workers())]
                 with self._ended_by_signal(workers):

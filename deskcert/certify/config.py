@@ -98,6 +98,7 @@ class Overrides:
     isolation: str | None = None
     proxy: str | None = None
     screenshots: str | None = None
+    headed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ class Settings:
     """`required | optional | off`"""
     screenshots: str = "off"
     """`off | findings | all`"""
+    headed: bool = False
+    """A browser that can be seen; for whoever wants to look, never for certifying."""
 
 
 def load_settings(given: Overrides, *, cwd: Path) -> Settings:
@@ -158,6 +161,7 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         gate=gate,
         isolation=isolation,
         proxy=proxy,
+        headed=given.headed,
         screenshots=given.screenshots or str(doc.get("evidence", {}).get("screenshots", "off")),
         reports={name: base / path for name, path in doc.get("reports", {}).items()},
         shard=given.shard,

@@ -37,8 +37,10 @@ _FIRST_PAGE_MS = 15_000
 class WarmBrowser:
     """Starting a browser takes longer than a short run, so one serves them all; a dead one is replaced."""
 
-    def __init__(self, browser: WebBrowser, note: Callable[[str], None], arguments: Sequence[str]) -> None:
-        self._browser, self._note, self._arguments = browser, note, arguments
+    def __init__(
+        self, browser: WebBrowser, note: Callable[[str], None], arguments: Sequence[str], *, headed: bool = False
+    ) -> None:
+        self._browser, self._note, self._arguments, self._headed = browser, note, arguments, headed
         self._facts = _facts(browser)
         self._replacing = asyncio.Lock()
         self.lease = Lease()
@@ -46,11 +48,13 @@ class WarmBrowser:
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, note: Callable[[str], None], arguments: Sequence[str] = ()) -> AsyncIterator[Self]:
+    async def started(
+        cls, note: Callable[[str], None], arguments: Sequence[str] = (), *, headed: bool = False
+    ) -> AsyncIterator[Self]:
         """`arguments`: further ones for the browser. Raises `HarnessError` when there is none to start."""
         from deskcert.adapters.web.browser import WebBrowser
 
-        warm = cls(await WebBrowser.launch(arguments=arguments), note, arguments)
+        warm = cls(await WebBrowser.launch(arguments=arguments, headed=headed), note, arguments, headed=headed)
         if not warm._facts.sandbox:
             note("running as root: the browser's own sandbox is off (--no-sandbox); every run records it")
         try:
@@ -74,7 +78,7 @@ class WarmBrowser:
             if self._browser.lost is not None:
                 self._note(f"starting the browser again: {self._browser.lost}")
                 await self._browser.close()
-                self._browser = await WebBrowser.launch(arguments=self._arguments)
+                self._browser = await WebBrowser.launch(arguments=self._arguments, headed=self._headed)
                 self._facts = _facts(self._browser)
         return self._browser
 

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -81,7 +81,7 @@ def _table(runs: Sequence[Path], pins: Sequence[Verifier], form: str, table: str
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--to", "form", type=click.Choice([*_TO, "csv", "parquet", "pack"]), required=True)
+@click.option("--to", "form", type=click.Choice([*_TO, "sarif", "csv", "parquet", "pack"]), required=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
 @click.option("--table", type=click.Choice(_TABLES), default="steps", help="csv, parquet: which table. Default: steps.")
@@ -148,5 +148,11 @@ def _pack(runs: Sequence[Path], out: Path, kinds: Sequence[str], *, with_opening
     click.echo(f"{out}: {len(content)} bytes; check it with: python3 verify.py {out} --key VKEY")
 
 
-def _sarif(folders: Sequence[Path], pins: Sequence[Any]) -> bytes:
-    raise NotImplementedError
+def _sarif(folders: Sequence[Path], pins: Sequence[Verifier]) -> bytes:
+    from importlib.metadata import version
+
+    from deskcert.report.ci.cases import make_report, spans_of
+    from deskcert.report.ci.sarif import sarif
+    from deskcert.scoring import score
+
+    return sarif(make_report(score(folders, pins), spans_of(folders), version=version("deskcert")))

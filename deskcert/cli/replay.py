@@ -25,6 +25,7 @@ Examples:
   deskcert replay deskcert-out/<time>                    every decision again, from the evidence alone
   deskcert replay deskcert-out/* --policy stricter.yaml  what another policy would have decided
   deskcert replay RUN --live                             drive it again, on a fresh application
+  deskcert replay RUN --until 42                         stop there, to look
 
 \b
 Exit codes: 0 nothing differs, 1 something does, 2 usage, 3 no live run was possible, 4 a ledger cannot be read.
@@ -39,6 +40,19 @@ Exit codes: 0 nothing differs, 1 something does, 2 usage, 3 no live run was poss
     "--live", is_flag=True, help="Drive the run again on a fresh fixture: seed, faults, perturbations as then."
 )
 @click.option("--suite", metavar="DIR", help="With --live: where a suite of yours lies.")
+@click.option(
+    "--until",
+    type=click.IntRange(min=0),
+    metavar="SEQ",
+    help="Drive it again as far as record SEQ: visibly where there is a screen, as picture and tree anyway.",
+)
+@click.option(
+    "--allow-target",
+    "allowed",
+    multiple=True,
+    metavar="URL",
+    help="With --live: an application of yours to repeat it on.",
+)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="With --live: where the new runs go.")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: one object a line.")
@@ -51,6 +65,8 @@ def replay(
     policy: Path | None,
     everything: bool,
     live: bool,
+    until: int | None,
+    allowed: tuple[str, ...],
     suite: str | None,
     out: Path | None,
     keys: tuple[str, ...],
@@ -67,13 +83,19 @@ def replay(
 
     if live and policy is not None:
         raise UsageError("--live drives the run again, --policy asks another policy: one at a time.")
-    if not live and (suite is not None or out is not None):
-        raise UsageError("--suite and --out belong to --live.")
+    if until is not None and policy is not None:
+        raise UsageError("--until drives the run again, --policy asks another policy: one at a time.")
+    if not live and until is None and (suite is not None or out is not None or allowed):
+        raise UsageError("--suite, --allow-target and --out belong to --live and --until.")
     folders = find_runs(runs)
+    if until is not None:
+        from deskcert.cli._live import replay_until
+
+        ctx.exit(replay_until(folders, until, suite=suite, allowed=allowed, out=out))
     if live:
         from deskcert.cli._live import replay_live
 
-        ctx.exit(replay_live(folders, suite=suite, out=out, as_json=as_json))
+        ctx.exit(replay_live(folders, suite=suite, allowed=allowed, out=out, as_json=as_json))
     if policy is not None:
         ctx.exit(_back_test(folders, policy, Format.JSON if as_json else Format(form), everything))
     ctx.exit(_again(folders, keys, as_json))

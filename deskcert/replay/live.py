@@ -10,16 +10,16 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deskcert.audit.story import Group, Step, read_whole, story
 from deskcert.replay.script import Script, script_of
 from deskcert_ledger import Record, load_blob, openings
 from deskcert_schema.errors import HarnessError, LedgerError, UsageError
 
-__all__ = ["Outcome", "Unlike", "compare", "drive"]
+__all__ = ["Outcome", "Unlike", "Until", "compare", "drive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,35 @@ class Outcome:
     notes: tuple[str, ...]
 
 
-def drive(folder: Path, out: Path, *, suite: str | None = None) -> Outcome:
-    """Raises `UsageError` for a run whose target is no fixture, `HarnessError` when no run came about."""
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Where to stop, to look."""
+
+    seq: int
+    """The last record that is driven again."""
+    headed: bool
+    """In a browser that can be seen."""
+    picture: Path
+    """What the window shows there."""
+    tree: Path
+    """What an agent sees there, as text."""
+    release: Path | None
+    """The window stays as it is until this file is there; None: not at all."""
+
+
+_HELD_S: Final = 24 * 3600
+
+
+def drive(
+    folder: Path,
+    out: Path,
+    *,
+    suite: str | None = None,
+    allowed: Sequence[str] = (),
+    until: Until | None = None,
+) -> Outcome:
+    """`allowed`: addresses of applications of the user's own that may be driven again. With `until` nothing is
+    compared. Raises `UsageError` for a target that is no fixture, `HarnessError` when no run came about."""
     records = list(read_whole(folder))
     start = records[0].data
     name = suite or str(start.get("suite", {}).get("name") or "no suite")
@@ -56,9 +83,15 @@ def drive(folder: Path, out: Path, *, suite: str | None = None) -> Outcome:
             " what was delivered, so it is refused elsewhere. Of a suite of yours on the fixture, name its folder"
             " with --suite."
         )
-    script = script_of(records, openings(folder), lambda seen: _nodes(folder, seen))
-    again = _run_again(start, script, out, name.split("+"))
-    return Outcome(folder, again, tuple(compare(records, list(read_whole(again)))), tuple(script.notes))
+    if until is not None and until.seq >= len(records):
+        raise UsageError(f"{folder.name} has no record {until.seq}: it has {len(records)}, the first is 0.")
+    driven = records if until is None else records[: until.seq + 1]
+    script = script_of(driven, openings(folder), lambda seen: _nodes(folder, seen))
+    if until is not None:  # after a claim there is nothing more to be seen
+        script.moves = [move for move in script.moves if move["command"] != "finish"]
+    again = _run_again(start, script, out, name.split("+"), allowed=allowed, until=until)
+    differences = compare(records, list(read_whole(again))) if until is None else []
+    return Outcome(folder, again, tuple(differences), tuple(script.notes))
 
 
 def _nodes(folder: Path, seen: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -69,7 +102,15 @@ def _nodes(folder: Path, seen: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]
     return tree.get("nodes", ()) if isinstance(tree, dict) else ()
 
 
-def _run_again(start: dict[str, Any], script: Script, out: Path, suites: Sequence[str]) -> Path:
+def _run_again(
+    start: dict[str, Any],
+    script: Script,
+    out: Path,
+    suites: Sequence[str],
+    *,
+    allowed: Sequence[str],
+    until: Until | None,
+) -> Path:
     from deskcert.certify.campaign import only_one, run_campaign
     from deskcert.certify.config import Overrides, load_settings
     from deskcert.certify.log import log_to
@@ -79,7 +120,7 @@ def _run_again(start: dict[str, Any], script: Script, out: Path, suites: Sequenc
 
     with only_one(out):
         path = (out / "script.json").resolve()
-        path.write_text(json.dumps(script.as_json()), encoding="utf-8")
+        path.write_text(json.dumps(script.as_json() | _looking(until)), encoding="utf-8")
         given = Overrides(
             command=(sys.executable, "-m", "deskcert.replay.player", str(path)),
             suites=tuple(suites),
@@ -87,16 +128,20 @@ def _run_again(start: dict[str, Any], script: Script, out: Path, suites: Sequenc
             seed=int(start["seed"]),
             workers=1,
             ignore_file=True,
+            headed=until is not None and until.headed,
         )
         settings = load_settings(given, cwd=Path.cwd())
         loaded = load_suites(settings.suites, base=settings.base, policy=None)
-        if loaded.app is not None:
+        if loaded.app is not None and loaded.app.url not in allowed:
             raise UsageError(
                 f"{loaded.name} is about an application of your own ({loaded.app.url}). A replay repeats what was"
                 " delivered, which only deskcert's own application, started fresh, is safe from; so it is refused."
-                " Replay the decisions instead: deskcert replay RUN"
+                " Replay the decisions instead: deskcert replay RUN. Where it may be repeated there, say so with"
+                f" --allow-target {loaded.app.url}"
             )
         chosen = select(loaded, _literally(str(start["scenario"]["id"])))
+        if until is not None:
+            chosen = replace(chosen, scenarios=tuple(replace(s, seconds=_HELD_S) for s in chosen.scenarios))
         (scenario,) = chosen.scenarios
         if scenario.digest != start["scenario"]["digest"]:
             script.notes.append(f"the scenario {scenario.id} has changed since the run was recorded")
@@ -106,6 +151,14 @@ def _run_again(start: dict[str, Any], script: Script, out: Path, suites: Sequenc
     if not done.reports:
         raise HarnessError("the run could not be driven again: see run.log")
     return done.reports[0].folder
+
+
+def _looking(until: Until | None) -> dict[str, Any]:
+    """What the player does when its moves are made."""
+    if until is None:
+        return {}
+    release = None if until.release is None else str(until.release)
+    return {"look": {"picture": str(until.picture), "tree": str(until.tree), "release": release}}
 
 
 def _literally(name: str) -> str:

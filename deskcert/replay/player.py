@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 import time
@@ -47,6 +48,19 @@ def play(script: Mapping[str, Any], channel: Channel) -> None:
             acted += 1
             if answer.seq is not None:
                 seqs[acted] = answer.seq
+    if "look" in script:
+        _look(script["look"], channel)
+
+
+def _look(wanted: Mapping[str, Any], channel: Channel) -> None:
+    """What there is to see goes into files; the window stays until it may go."""
+    seen = channel.ask("snapshot")
+    Path(wanted["tree"]).write_text(str(seen.data.get("text", "")), encoding="utf-8")
+    shot = channel.ask("screenshot")
+    if shot.ok:
+        Path(wanted["picture"]).write_bytes(base64.b64decode(shot.data["data"]))
+    while wanted["release"] is not None and not Path(wanted["release"]).exists():
+        time.sleep(0.1)
 
 
 def _ref(snapshot: Answer, move: Mapping[str, Any]) -> str:

@@ -139,6 +139,20 @@ def test_parquet_is_read_by_another_engine_with_the_same_rows(run: Path, tmp_pat
     ]
 
 
+def test_sarif_holds_to_its_schema_and_names_what_scoring_finds(run: Path, exported: Callable[..., str]) -> None:
+    from jsonschema import Draft7Validator
+
+    from deskcert.scoring import score
+
+    told = json.loads(exported("sarif"))
+    schema = json.loads((HERE.parent / "report" / "schemas" / "sarif-2.1.0.json").read_text())
+    assert [e.message for e in Draft7Validator(schema).iter_errors(told)] == []
+    verdict = score([run], [ProjectKey.load(run.parent / "key").vkey]).as_json()
+    found = sorted(r["ruleId"] for r in told["runs"][0]["results"])
+    assert found == sorted(f["rule"] for f in verdict["findings"])
+    assert found
+
+
 def test_duckdb_answers_as_sqlite_does(run: Path) -> None:
     pytest.importorskip("duckdb")
     from deskcert.audit.query import NAMED

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -85,3 +87,35 @@ def test_a_run_driven_again_comes_out_as_recorded(tmp_path: Path) -> None:
     told = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, told["differences"]) == (0, [])
     assert (tmp_path / told["again"] / "ledger.jsonl").exists()
+
+    # Stopped at the last look before the first action: the page shows the order as it was, and nothing was sent.
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    kinds = [json.loads(line)["kind"] for line in (run / "ledger.jsonl").read_bytes().splitlines()]
+    seq = kinds.index("action.intent") - 1
+    until = [deskcert, "replay", "out", "--until", str(seq), "--out", "until"]
+    env = {k: v for k, v in os.environ.items() if k not in {"DISPLAY", "WAYLAND_DISPLAY"}}
+    done = subprocess.run(
+        until, cwd=tmp_path, env=env, check=False, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not visible" in done.stderr
+    folder = tmp_path / "until" / run.name
+    assert (folder / f"until-{seq}.png").read_bytes().startswith(b"\x89PNG")
+    assert "Approve" in (folder / f"until-{seq}.txt").read_text()
+    (again,) = (folder / "runs").iterdir()
+    assert "action.intent" not in [json.loads(x)["kind"] for x in (again / "ledger.jsonl").read_bytes().splitlines()]
+    assert (folder / "app" / again.name / "effects.jsonl").read_text() == ""
+
+
+def test_a_record_that_is_not_there_cannot_be_stopped_at(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    asyncio.run(a_run(tmp_path))
+    done = CliRunner().invoke(replay, [str(run), "--until", "4000"], standalone_mode=False)
+    assert isinstance(done.exception, UsageError)
+
+
+@pytest.mark.parametrize("option", [["--allow-target", "http://127.0.0.1:1"], ["--suite", "x"], ["--out", "x"]])
+def test_options_of_a_live_replay_mean_nothing_without_it(tmp_path: Path, option: list[str]) -> None:
+    done = CliRunner().invoke(replay, [str(tmp_path), *option], standalone_mode=False)
+    assert isinstance(done.exception, UsageError)
+    assert "--live" in str(done.exception)

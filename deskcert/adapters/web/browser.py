@@ -49,11 +49,11 @@ class WebBrowser:
 
     @classmethod
     async def launch(
-        cls, path: Path | None = None, *, budget_ms: int = 30_000, arguments: Sequence[str] = ()
+        cls, path: Path | None = None, *, budget_ms: int = 30_000, arguments: Sequence[str] = (), headed: bool = False
     ) -> WebBrowser:
-        """`arguments`: further ones for the browser. Raises `HarnessError`. As root Chromium's own sandbox cannot
-        work: it is off, and `sandbox` says so."""
-        path = find_browser() if path is None else path
+        """`arguments`: further ones for the browser. `headed`: it can be seen, which wants a screen. As root Chromium's
+        own sandbox cannot work: it is off, and `sandbox` says so. Raises `HarnessError`."""
+        path = find_browser(headed=headed) if path is None else path
         try:
             from playwright.async_api import Error, async_playwright
         except ImportError as error:
@@ -63,6 +63,7 @@ class WebBrowser:
         try:
             browser = await playwright.chromium.launch(
                 executable_path=path,
+                headless=not headed,
                 args=[*ARGS, *arguments, *([] if sandbox else ["--no-sandbox"])],
                 chromium_sandbox=sandbox,
                 timeout=budget_ms,

@@ -54,9 +54,11 @@ _BUILDS = {
 }
 
 
-def find_browser(env: Mapping[str, str] | None = None) -> Path:
-    """Raises `HarnessError` that names the two ways to get a browser."""
+def find_browser(env: Mapping[str, str] | None = None, *, headed: bool = False) -> Path:
+    """`headed`: one that can be seen. Raises `HarnessError` that names the two ways to get a browser."""
     env = os.environ if env is None else env
+    if headed and not (env.get("DISPLAY") or env.get("WAYLAND_DISPLAY")):
+        raise HarnessError("a browser that can be seen wants a screen: neither DISPLAY nor WAYLAND_DISPLAY is set")
     asked = env.get("DESKCERT_BROWSER")
     if asked:
         path = Path(asked).expanduser()
@@ -67,8 +69,10 @@ def find_browser(env: Mapping[str, str] | None = None) -> Path:
             )
         return path
     for candidate in (*_playwright_builds(env), *_system(env)):
-        if _runs(candidate):
+        if _runs(candidate) and not (headed and is_headless_shell(candidate)):
             return candidate
+    if headed:
+        raise HarnessError("no Chromium that can be seen was found; get one with `apt-get install chromium`")
     raise HarnessError(f"no Chromium was found: {HOW_TO_GET_ONE}")
 
 
