@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,71 +19,18 @@ from deskcert_ledger.socket_client import LedgerClient
 from deskcert_ledger.socket_server import LedgerServer
 from deskcert_ledger.store import Disk
 from deskcert_schema.errors import LedgerUnavailable
+from scripts.evidence_writers import WRITERS, write_at_once
 
 DESKCERT = str(Path(sys.executable).with_name("deskcert"))
-WRITERS = 8
-SECONDS = float(os.environ.get("DESKCERT_STRESS_SECONDS", "3"))
-"""A minute in the evidence."""
-
-_WRITER = """
-import json, sys, time
-from pathlib import Path
-from deskcert_ledger.notary import Following
-from deskcert_ledger.socket_client import LedgerClient
-client, number, end = LedgerClient(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
-print(flush=True)
-sys.stdin.readline()
-taken, seqs, stop = [], [], time.monotonic() + end
-while time.monotonic() < stop:
-    began = time.perf_counter_ns()
-    seqs.append(client.append("claim", {"by": number, "turn": len(seqs)}).seq)
-    taken.append((time.perf_counter_ns() - began) // 1000)
-print(json.dumps([seqs, taken]))
-"""
 
 
 def test_eight_processes_get_one_gapless_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The sequencer is a process of its own, as `deskcert ledger serve` starts it."""
-    command = [DESKCERT, "ledger", "serve", "run"]
-    sequencer = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert sequencer.stdout is not None
-    told = json.loads(sequencer.stdout.readline())
-    assert Path(told["socket"]).stat().st_mode & 0o777 == 0o600
-    answers = together([sys.executable, "-c", _WRITER, told["socket"]])
-    checkpoint = sequencer.communicate()[0]
-    assert sequencer.returncode == 0
-    run = tmp_path / "run"
-    lines = [json.loads(line) for line in (run / "ledger.jsonl").read_bytes().split(b"\n")[:-1]]
-    assert sorted(seq for seqs, _ in answers for seq in seqs) == list(range(1, len(lines) - 1))
-    for number, (seqs, _) in enumerate(answers):
-        assert seqs == sorted(seqs)
-        assert [(lines[seq]["by"], lines[seq]["turn"]) for seq in seqs] == [(number, at) for at in range(len(seqs))]
-    counts = [len(seqs) for seqs, _ in answers]
-    assert min(counts) * 10 > max(counts), "a writer starved"
-    taken = sorted(us for _, times in answers for us in times)
-    p50, p99 = statistics.median(taken), taken[len(taken) * 99 // 100]
+    """A minute of it, on a quiet machine, is `make evidence ONLY=writers`."""
+    written = write_at_once(tmp_path, 3)
+    assert written.wrong is None
+    assert min(written.counts) * 10 > max(written.counts), "a writer starved"
     with capsys.disabled():
-        print(f"\n{WRITERS} writers, {sum(counts)} records: p50 {p50:.0f} us, p99 {p99} us, p99/p50 {p99 / p50:.1f}")
-    report = verify_run(run, pins=[told["vkey"]], every_signature=True)
-    assert (report.headline, report.checkpoint) == ("complete", checkpoint)
-
-
-def together(command: list[str]) -> list[tuple[list[int], list[int]]]:
-    """Numbers and microseconds of each of the writers, which begin at one moment."""
-    writers = [
-        subprocess.Popen(
-            [*command, str(number), str(SECONDS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for number in range(WRITERS)
-    ]
-    for writer in writers:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-    return [json.loads(writer.communicate()[0]) for writer in writers]
+        print(f"\n{WRITERS} writers, {sum(written.counts)} records: p50 {written.p50_us} us, p99 {written.p99_us} us")
 
 
 def test_a_stranger_is_not_served(create: Callable[..., RunLedger]) -> None:
