@@ -56,7 +56,8 @@ def verify(
     The agent, its own files that the command names, the suite and the policy are those of deskcert.yaml here. Another
     one of these revokes the certificate; another browser or deskcert is told (--strict: revokes it too).
 
-    Exit codes: 0 it holds and certifies, 1 it does not, is forged, expired, revoked or about another content, 2 not a certificate, 3 no pinned key.
+    Exit codes: 0 it holds and certifies, 1 not so: forged, expired, revoked, about another content, not certified;
+    2 not a certificate, 3 no pinned key.
     """
     from deskcert.certify.changes import changes, in_use
     from deskcert.certify.config import Overrides

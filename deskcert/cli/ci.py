@@ -73,6 +73,10 @@ With --shard 0 says only that the part was recorded and nothing in it speaks aga
 @click.option(
     "--attempt", metavar="WORD", help="The same for all shards, another each time (default: what the pipeline says)."
 )
+@click.option("--shards", type=click.IntRange(min=1), help="How many parts --emit and --ray make (default 4).")
+@click.option("--emit", type=click.Choice(["k8s"]), help="Print a Kubernetes Job that runs the shards; run nothing.")
+@click.option("--image", metavar="IMAGE", help="Of the Job's pods: deskcert, your project in /work.")
+@click.option("--ray", metavar="ADDRESS", help="Run the shards on this Ray cluster, which sees the same folders.")
 @report_options()
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json, and nothing else, on standard output.")
 def ci(
@@ -96,6 +100,10 @@ def ci(
     proxy: str | None,
     shard: str | None,
     attempt: str | None,
+    shards: int | None,
+    emit: str | None,
+    image: str | None,
+    ray: str | None,
     as_json: bool,
     **reports: Path | None,
 ) -> int:
@@ -111,6 +119,19 @@ def ci(
     given = replace(given, shard=_shard(shard, attempt))
     if listing:
         return _list(given, only=only, tags=tags, as_json=as_json)
+    if emit or ray:
+        from deskcert.cli import _elsewhere
+
+        if shard is not None or (emit and ray):
+            raise UsageError("--emit and --ray make the shards themselves, one or the other; leave --shard out")
+        words = _elsewhere.arguments(given, only=only, tags=tags)
+        if emit:
+            return _elsewhere.emit(words, shards=shards or 4, image=image)
+        return _elsewhere.on_ray(
+            str(ray), words, shards=shards or 4, attempt=attempt, out=out, keys=keys, as_json=as_json, **reports
+        )
+    if shards is not None or image is not None:
+        raise UsageError("--shards and --image go with --emit or --ray; a single shard is --shard I/N")
     return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json, reports=reports)
 
 

@@ -16,8 +16,12 @@ _FILES = {
     "policy.yaml": "policy.yaml",
     "scenarios/suite.yaml": "suite.yaml",
     "scenarios/approve-an-order.yaml": "scenario.yaml",
-    ".github/workflows/deskcert.yml": "workflow.yml",
 }
+_GITHUB = {
+    ".github/workflows/deskcert.yml": "workflow.yml",
+    ".github/workflows/deskcert-certify.yml": "workflow_certify.yml",
+}
+_GITLAB = {".gitlab-ci.yml": "gitlab.yml"}
 _IGNORED = (".deskcert/", "deskcert-out/")
 
 
@@ -30,13 +34,15 @@ Example:
 """
 )
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.option("--gitlab", is_flag=True, help="A pipeline for GitLab instead of a workflow for GitHub.")
 @click.option("--force", is_flag=True, help="Write over files that are there already.")
-def init(folder: Path, *, force: bool) -> None:
+def init(folder: Path, *, gitlab: bool, force: bool) -> None:
     """Begin a project: configuration, policy, an example scenario, a CI workflow.
 
     The scenario runs against the back office that comes with deskcert, so that there is something to see at once.
     """
-    texts = {folder / name: template(source) for name, source in _FILES.items()}
+    named = _FILES | (_GITLAB if gitlab else _GITHUB)
+    texts = {folder / name: template(source) for name, source in named.items()}
     write_new(texts, force=force)
     ignore = folder / ".gitignore"
     old = ignore.read_text("utf-8") if ignore.exists() else ""

@@ -13,7 +13,7 @@ from deskcert.cli._reports import report_options
 from deskcert.cli._shared import fresh_out, pins_for, say
 from deskcert_schema.errors import UsageError
 
-__all__ = ["merge"]
+__all__ = ["merge", "merged"]
 
 
 @click.command(
@@ -42,20 +42,25 @@ def merge(
     """
     from datetime import UTC, datetime
 
+    cwd = Path.cwd()
+    out = fresh_out(cwd, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")) if out is None else cwd / out
+    return merged(shards, out, keys, as_json=as_json, **reports)
+
+
+def merged(shards: Sequence[Path], out: Path, keys: tuple[str, ...], *, as_json: bool, **reports: Path | None) -> int:
+    """Into the folder `out`. Returns the exit code. Raises `UsageError`."""
     from deskcert.cli._outcome import Outcome
     from deskcert.report.ci.write import Reports
     from deskcert.scoring import score
     from deskcert.scoring.evidence import find_runs
     from deskcert_ledger import ProjectKey, default_key_path
 
-    cwd = Path.cwd()
     found = find_runs(shards)
     pins = pins_for(keys)
     score(found, pins)  # what is not one certification is refused before anything is written
-    out = fresh_out(cwd, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")) if out is None else cwd / out
     folders = _copied(found, out)
     outcome = Outcome(score(folders, pins), out, folders, pins)
-    path = default_key_path(cwd)
+    path = default_key_path(Path.cwd())
     key = ProjectKey.load(path) if path.exists() else None
     if key is None:
         say("there is no project key here, so there is no certificate")
