@@ -17,6 +17,7 @@ from typing import Final
 from deskcert.certify.app_spec import AppSpec
 from deskcert.certify.documents import shown
 from deskcert.certify.env_secrets import EnvSecrets
+from deskcert.certify.https import ServerCertificate
 from deskcert.certify.own_app import OwnApplication
 from deskcert.certify.questions import request
 from deskcert.certify.scenario import Scenario
@@ -27,10 +28,15 @@ __all__ = ["page_problem", "try_own"]
 _MISSING: Final = (404, 410)
 
 
-async def try_own(app: AppSpec, scenarios: Sequence[Scenario], secrets: EnvSecrets, *, token: str) -> None:
-    """Raises `ConfigError` with file and line of everything that is wrong."""
+async def try_own(
+    app: AppSpec, scenarios: Sequence[Scenario], secrets: EnvSecrets, *, token: str, https: bool = False
+) -> None:
+    """`https`: it finds a certificate in its folder, as in a run. Raises `ConfigError` with file and line of everything
+    that is wrong."""
     problems: list[str] = []
     with tempfile.TemporaryDirectory(prefix="deskcert-", ignore_cleanup_errors=True) as folder:
+        if https:
+            ServerCertificate.new().write(Path(folder))
         try:
             application = await OwnApplication.start(app, Path(folder), token=token, secrets=secrets)
         except HarnessError as exc:

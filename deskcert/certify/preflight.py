@@ -24,7 +24,7 @@ __all__ = ["preflight"]
 async def preflight(suite: Suite, *, token: str) -> None:
     """Raises `ConfigError` with file and line. Built-in suites are not asked about: they come with the application."""
     if suite.app is not None:
-        await try_own(suite.app, suite.scenarios, suite.secrets, token=token)
+        await try_own(suite.app, suite.scenarios, suite.secrets, token=token, https=suite.https)
         return
     own = [s for s in suite.scenarios if not s.builtin]
     if not own:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -328,3 +329,16 @@ def _is_proxy_of(folder: Path, process: Path) -> bool:
         return b"deskcert_proxy" in (process / "cmdline").read_bytes() and (process / "cwd").readlink() == folder
     except OSError:
         return False
+
+
+def test_own_https_application_is_certified_behind_the_proxy(tmp_path: Path) -> None:
+    """Its certificate, which lies in the run's folder, is trusted by the run's proxy alone."""
+    shutil.copytree(Path(__file__).parent / "desk_over_tls", tmp_path / "own")
+    chosen = ("--agent", "builtin:careful", "--suite", "own", "--proxy", "required", "--out", "out")
+    done = run_deskcert("ci", *chosen, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    written = (tmp_path / "out" / "app" / run.name / "written.txt").read_text()
+    assert written == "POST /close 1.1 deskcert\n"
+    (write,) = [r for r in of_kind(run, "net.allowed") if r["class"] == "write"]
+    assert (write["how"], write["url_class"].partition(":")[0]) == ("causal", "https")

@@ -474,7 +474,7 @@ async def test_browser_that_goes_round_the_proxy_is_found_by_the_canary(line: Li
     assert not line.origin.hits[-1].by_proxy
 
 
-def test_flags_that_lead_round_are_refused(tmp_path: Path) -> None:
+async def test_flags_that_lead_round_are_refused() -> None:
     assert missing_arguments(["--proxy-bypass-list=127.0.0.1", *ARGS])
     assert missing_arguments(["--no-proxy-server", *ARGS])
     assert missing_arguments([a for a in ARGS if a != "--disable-quic"])
