@@ -250,7 +250,8 @@ def _check_patterns(suite: Suite) -> None:
 
 
 def select(suite: Suite, only: str | None, tags: Sequence[str] = ()) -> Suite:
-    """Keep scenarios with one of the tags and an id that the glob matches. Raises `UsageError` when none is left."""
+    """Keep scenarios with one of the tags and an id that one of the globs (with commas) matches. Raises
+    `UsageError` when none is left, or a glob matches nothing."""
     if tags:
         tagged = tuple(s for s in suite.scenarios if set(tags) & set(s.tags))
         if not tagged:
@@ -259,10 +260,14 @@ def select(suite: Suite, only: str | None, tags: Sequence[str] = ()) -> Suite:
         suite = replace(suite, scenarios=tagged)
     if only is None:
         return suite
-    kept = tuple(s for s in suite.scenarios if fnmatch.fnmatchcase(s.id, only))
-    if not kept:
-        raise UsageError(f"--only {only} matches no scenario; there are: {', '.join(s.id for s in suite.scenarios)}")
-    return replace(suite, scenarios=kept)
+    kept: set[str] = set()
+    for glob in only.split(","):
+        found = {s.id for s in suite.scenarios if fnmatch.fnmatchcase(s.id, glob.strip())}
+        if not found:
+            known = ", ".join(s.id for s in suite.scenarios)
+            raise UsageError(f"--only {glob} matches no scenario; there are: {known}")
+        kept |= found
+    return replace(suite, scenarios=tuple(s for s in suite.scenarios if s.id in kept))
 
 
 def make_plan(suite: Suite, *, trials: int, seed: int) -> tuple[Planned, ...]:

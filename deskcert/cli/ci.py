@@ -52,7 +52,13 @@ With --shard 0 says only that the part was recorded and nothing in it speaks aga
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first trial (default 1).")
 @click.option("--workers", type=int, help="Runs at the same time (default 1).")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Default: deskcert-out/<UTC time>.")
-@click.option("--only", metavar="GLOB", help="Only the scenarios whose id matches.")
+@click.option(
+    "--only",
+    metavar="GLOB",
+    multiple=True,
+    callback=lambda _ctx, _param, globs: ",".join(globs) or None,
+    help="Only the scenarios whose id matches; several with commas, or the option again.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only the scenarios with this tag (repeatable).")
 @click.option("--list", "listing", is_flag=True, help="Say which runs there would be, and run nothing.")
 @click.option("--config", type=click.Path(path_type=Path), help="Default: deskcert.yaml, where there is one.")

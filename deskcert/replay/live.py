@@ -71,9 +71,11 @@ def drive(
     suite: str | None = None,
     allowed: Sequence[str] = (),
     until: Until | None = None,
+    policy: Path | None = None,
 ) -> Outcome:
     """`allowed`: addresses of applications of the user's own that may be driven again. With `until` nothing is
-    compared. Raises `UsageError` for a target that is no fixture, `HarnessError` when no run came about."""
+    compared. `policy`: under another one than the suite's. Raises `UsageError` for a target that is no fixture,
+    `HarnessError` when no run came about."""
     records = list(read_whole(folder))
     start = records[0].data
     name = suite or str(start.get("suite", {}).get("name") or "no suite")
@@ -89,7 +91,7 @@ def drive(
     script = script_of(driven, openings(folder), lambda seen: _nodes(folder, seen))
     if until is not None:  # after a claim there is nothing more to be seen
         script.moves = [move for move in script.moves if move["command"] != "finish"]
-    again = _run_again(start, script, out, name.split("+"), allowed=allowed, until=until)
+    again = _run_again(start, script, out, name.split("+"), allowed=allowed, until=until, policy=policy)
     differences = compare(records, list(read_whole(again))) if until is None else []
     return Outcome(folder, again, tuple(differences), tuple(script.notes))
 
@@ -110,6 +112,7 @@ def _run_again(
     *,
     allowed: Sequence[str],
     until: Until | None,
+    policy: Path | None,
 ) -> Path:
     from deskcert.certify.campaign import only_one, run_campaign
     from deskcert.certify.config import Overrides, load_settings
@@ -131,7 +134,7 @@ def _run_again(
             headed=until is not None and until.headed,
         )
         settings = load_settings(given, cwd=Path.cwd())
-        loaded = load_suites(settings.suites, base=settings.base, policy=None)
+        loaded = load_suites(settings.suites, base=settings.base, policy=policy)
         if loaded.app is not None and loaded.app.url not in allowed:
             raise UsageError(
                 f"{loaded.name} is about an application of your own ({loaded.app.url}). A replay repeats what was"

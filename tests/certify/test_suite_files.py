@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -307,6 +309,18 @@ def test_only_keeps_what_matches_and_refuses_to_keep_nothing(project: Path) -> N
     assert [s.id for s in select(suite, "*-b").scenarios] == ["orders-b"]
     with pytest.raises(UsageError, match="matches no scenario; there are: orders-a, orders-b"):
         select(suite, "nothing-*")
+
+
+def test_only_given_twice_keeps_both(project: Path) -> None:
+    """Once the first of two was silently forgotten."""
+    suite = load_suites(["suite"], base=project, policy=None)
+    assert [s.id for s in select(suite, "*-b,orders-a").scenarios] == ["orders-a", "orders-b"]
+    with pytest.raises(UsageError, match="--only nothing matches no scenario"):
+        select(suite, "orders-a,nothing")
+    twice = ["ci", "--agent", "builtin:careful", "--suite", "suite", "--only", "orders-a", "--only", "*-b", "--list"]
+    deskcert = str(Path(sys.executable).with_name("deskcert"))
+    done = subprocess.run([deskcert, *twice], cwd=project, capture_output=True, text=True, check=False)
+    assert (done.returncode, "orders-a" in done.stdout, "orders-b" in done.stdout) == (0, True, True), done.stderr
 
 
 def test_a_scenario_adds_rules_and_takes_none_away(project: Path) -> None:
