@@ -61,8 +61,7 @@ class _Until:
         self._wake, told = os.pipe()
         self._told = told
         self._before = {
-            number: signal.signal(number, lambda *_: os.write(told, b"x"))
-            for number in (signal.SIGTERM, signal.SIGINT)
+            number: signal.signal(number, lambda *_: os.write(told, b"x")) for number in (signal.SIGTERM, signal.SIGINT)
         }
         return self
 
