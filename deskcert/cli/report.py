@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -44,7 +45,8 @@ def report(runs: tuple[Path, ...], out: Path, keys: tuple[str, ...], trees: str,
             file.writelines(page(made))
         temporary.replace(out)
     except OSError as exc:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise UsageError(f"--out {out}: cannot be written ({exc.strerror}).") from exc
     if any(reports.values()):
         from deskcert.report.ci.write import Reports, write_reports

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from deskcert.cli._reports import report_options
+from deskcert.cli._runs import write_whole
 from deskcert.cli._shared import say
-from deskcert_schema.errors import UsageError
 
 __all__ = ["score"]
 
@@ -50,7 +50,7 @@ def score(
     pins = load_pins(keys) if keys else (() if local is None else (local,))
     verdict = judge_runs(runs, pins)
     if out is not None:
-        _write(out, verdict.as_bytes())
+        write_whole(out, verdict.as_bytes())
     if as_json:
         sys.stdout.buffer.write(verdict.as_bytes())
         sys.stdout.buffer.flush()
@@ -69,14 +69,3 @@ def _place(runs: tuple[Path, ...]) -> Path:
         inner = runs[0] / "runs"
         return inner if inner.is_dir() else runs[0]
     return Path(os.path.commonpath([str(r.resolve()) for r in runs]))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as exc:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"--out {path}: cannot be written ({exc.strerror}).") from exc

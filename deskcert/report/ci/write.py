@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -79,5 +80,6 @@ def write_whole(path: Path, content: bytes, what: str) -> None:
         temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as exc:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where a folder on the way is a file, there is nothing to remove either
+            temporary.unlink()
         raise UsageError(f"{path}: {what} cannot be written ({exc.strerror}).") from exc
