@@ -20,11 +20,11 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from deskcert.audit.story import Group, read_whole, story
+from deskcert.certify.suite import load_suites
 from deskcert.replay.backtest import Answer, Reconsidered, back_test
 from deskcert.replay.decisions import expanded
 from deskcert.replay.live import drive
@@ -39,10 +39,8 @@ _ACTING = frozenset({Group.ACTION, Group.DENIAL, Group.REFUSAL})
 
 @cache
 def scenarios() -> tuple[str, ...]:
-    folder = Path(str(files("deskcert_fixture_app"))) / "suites" / "full"
-    return tuple(
-        sorted(p.stem for p in folder.glob("*.yaml") if "." not in p.stem and p.stem not in {"suite", "policy"})
-    )
+    suite = load_suites(["builtin:full"], base=Path.cwd(), policy=None)
+    return tuple(sorted(scenario.id for scenario in suite.scenarios))
 
 
 def recorded(names: Sequence[str], seed: int, out: Path) -> list[Path]:

@@ -116,12 +116,12 @@ BAD = {
         r"deskcert\.yaml:4:.*proxy.*required",
     ),
     "a report that is not there": (
-        swap("deskcert.yaml", "trials: 2", "reports: {junit: j.xml}"),
-        r"deskcert\.yaml:4:.*reports\.junit",
+        swap("deskcert.yaml", "trials: 2", "reports: {pdf: j.pdf}"),
+        r"deskcert\.yaml:4:.*pdf",
     ),
     "screenshots that are not there": (
-        swap("deskcert.yaml", "trials: 2", "evidence: {screenshots: all}"),
-        r"deskcert\.yaml:4:.*screenshots: off",
+        swap("deskcert.yaml", "trials: 2", "evidence: {screenshots: some}"),
+        r"deskcert\.yaml:4:.*screenshots.*off, findings",
     ),
     "a placeholder that its transport does not have": (
         swap("deskcert.yaml", "agent: builtin:careful", 'agent: {command: [a, "{mcp_url}"], transport: mcp-stdio}'),
