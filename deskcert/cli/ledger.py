@@ -1,12 +1,13 @@
 """`deskcert ledger`: verify a run's ledger, recover one after a crash, prove a record.
 
 Exit codes of `verify`: 0 complete · 1 tampered, interrupted, prefix, unfinished · 2 not a ledger, or usage ·
-3 unverifiable for want of a pinned key.
+3 unverifiable for want of a pinned key, or because a verifier policy is not met.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ _MEANING = {
     "unfinished": "every line is under a checkpoint, but the run was not ended and sealed",
     "prefix": "valid lines, or a torn end, lie past the last signed checkpoint",
     "interrupted": "recovered after a crash, or an intent without a result",
-    "unverifiable": "no pinned key: give one with --key",
+    "unverifiable": "no pinned key (--key), a quorum that is not reached (--policy), or elided lines (--allow-elided)",
     "tampered": "the evidence contradicts a signature or the pinned key",
 }
 _COLOUR = {"complete": "green", "tampered": "bold red", "unverifiable": "red"}
@@ -48,8 +49,18 @@ for _command in (proofs.prove, proofs.check_proof_command, evidence.certificate,
 @ledger.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="Pinned project key; may be repeated.")
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Verifier policy (C2SP tlog-policy): pinned keys, witnesses, and the quorum of them that is asked for.",
+)
 @click.option("--every-signature", is_flag=True, help="Check the signature of every checkpoint.")
 @click.option("--schema", is_flag=True, help="Check every record against its schema.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), help="Processes that read a large ledger. Default: 2, or 1 on one processor."
+)
 @click.option("--allow-elided", is_flag=True, help="Lines that were left out for export are no failure.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
@@ -58,24 +69,38 @@ def verify(
     *,
     runs: tuple[Path, ...],
     keys: tuple[str, ...],
+    policy_file: Path | None,
     every_signature: bool,
     schema: bool,
+    jobs: int | None,
     allow_elided: bool,
     as_json: bool,
 ) -> None:
     """Say whether RUN's ledger is what was signed, all of it, and whose. Never writes.
 
-    Without --key the local project key is the pin. A key carried inside the evidence never is.
+    Without --key, and without a key in the policy, the local project key is the pin. A key carried inside the evidence
+    never is.
+
+    Exit codes: 0 complete, 1 tampered, interrupted, prefix or unfinished, 2 not a ledger, 3 no pinned key, or a policy
+    that is not met.
     """
     from deskcert_ledger import verify_run
+    from deskcert_ledger.policy import read_policy
 
-    pins = pinned(keys)
+    policy = None if policy_file is None else read_policy(policy_file)
+    pins = () if policy is not None and policy.logs and not keys else pinned(keys)
     reports: list[dict[str, Any]] = []
     code = 0
     for folder in _folders(runs):
         try:
             report = verify_run(
-                folder, pins=pins, every_signature=every_signature, schema=schema, allow_elided=allow_elided
+                folder,
+                pins=pins,
+                policy=policy,
+                every_signature=every_signature,
+                schema=schema,
+                allow_elided=allow_elided,
+                jobs=jobs or min(2, os.cpu_count() or 1),
             )
         except LedgerFormatError as error:
             code = _worse(code, 2)

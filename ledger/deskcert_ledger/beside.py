@@ -14,13 +14,16 @@ from typing import Any
 from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.certificate import Certificate, check_certificate, file_digest, read_certificate
 from deskcert_ledger.classes import ClassTrees
+from deskcert_ledger.dsse import bundle, decode_envelope
 from deskcert_ledger.note import Verifier
-from deskcert_ledger.run_certificate import RUN_CERTIFICATE
+from deskcert_ledger.run_certificate import RUN_CERTIFICATE, RUN_FILES
 from deskcert_ledger.sshsig import check_sshsig
 from deskcert_ledger.statement import RUN_PREDICATE
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 __all__ = ["Beside", "check_beside", "contradiction"]
+
+_, BUNDLE, ARMOUR = RUN_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,15 @@ def contradiction(
         raise LedgerFormatError("the certificate is of an earlier state")
     if certificate.key != key:
         return f"{RUN_CERTIFICATE} is not signed by the key of the last range"
+    raw = read_certificate(path)
+    for name, other in ((BUNDLE, bundle(decode_envelope(raw.split(b"\n")[0]))), (ARMOUR, None)):
+        try:
+            found = read_certificate(folder / name)
+            same = found == other if other is not None else check_sshsig(found, raw, key)
+        except LedgerFormatError:
+            same = not (folder / name).exists()  # that it is missing is said elsewhere
+        if not same:
+            return f"{name} is not that of {RUN_CERTIFICATE}"
     if (told.get("origin"), told.get("size"), told.get("root")) != (origin, size, b64encode(root)):
         return f"{RUN_CERTIFICATE} is about another ledger, or another state of this one"
     if certificate.classes != classes.note(origin, size, root):

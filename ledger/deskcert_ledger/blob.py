@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.line import decode
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -61,7 +62,7 @@ def check_blob(folder: Path, reference: dict[str, Any]) -> str | None:
     """None when the file is there and is what the record says; else a sentence. Reads in constant memory."""
     path = blob_path(folder, reference["blob"])
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             digest, size = sha256(), 0
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
@@ -84,8 +85,7 @@ def load_blob(folder: Path, reference: Any) -> Any:
         raise LedgerFormatError('not a blob reference: {"blob": <64 hex digits>, "bytes": <n>} is expected')
     path = blob_path(folder, reference["blob"])
     try:
-        with path.open("rb") as file:
-            data = file.read(min(reference["bytes"], MAX_BLOB_BYTES) + 1)
+        data = read_bounded(path, min(reference["bytes"], MAX_BLOB_BYTES))
     except OSError as error:
         raise LedgerFormatError(f"the blob {path} cannot be read: {error.strerror}") from error
     if len(data) != reference["bytes"] or sha256(data).hexdigest() != reference["blob"]:

@@ -17,6 +17,7 @@ from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.checkpoint import parse_checkpoint
 from deskcert_ledger.classes import ClassNote, parse_class_note
 from deskcert_ledger.dsse import IN_TOTO, Envelope, decode_bundle, decode_envelope, key_hint
+from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.keys import introduced_by
 from deskcert_ledger.note import Verifier, parse_note, parse_vkey
 from deskcert_ledger.statement import (
@@ -60,8 +61,7 @@ class Certificate:
 def read_certificate(path: Path) -> bytes:
     """Raises `LedgerFormatError` when it cannot be read or is too long."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_CERTIFICATE_BYTES + 1)
+        raw = read_bounded(path, MAX_CERTIFICATE_BYTES)
     except OSError as error:
         raise LedgerFormatError(f"{path} cannot be read: {error.strerror}") from error
     if len(raw) > MAX_CERTIFICATE_BYTES:
@@ -145,7 +145,7 @@ def _check_run(predicate: dict[str, Any], key: Verifier) -> ClassNote:
 def file_digest(path: Path) -> str:
     """Hex SHA-256 of a file. Raises `OSError`."""
     digest = sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()

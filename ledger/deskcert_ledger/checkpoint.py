@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from deskcert_ledger.b64 import b64decode, b64encode
+from deskcert_ledger.files import open_regular
 from deskcert_ledger.merkle import HASH_BYTES
 from deskcert_ledger.note import MAX_SIGNATURES, Note, check_key_name, parse_note
 from deskcert_schema.errors import LedgerFormatError
@@ -131,10 +132,10 @@ def note_sizes(path: Path) -> array[int]:
     """Every number that stands alone on a line of a `checkpoints` file: the sizes of all its notes are among them."""
     found = array("Q")
     try:
-        with path.open("rb") as file:
-            for line in file:
+        with open_regular(path) as file:
+            while line := file.readline(_MAX_LINE):
                 if line[:1].isdigit() and (number := _SIZE_LINE.fullmatch(line)) is not None:
                     found.append(int(number[1]))
-    except FileNotFoundError:
+    except OSError:  # whoever reads the notes says so
         pass
     return found

@@ -12,6 +12,7 @@ from deskcert_ledger.blob import blob_path
 from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
 from deskcert_ledger.classes import ClassTrees
 from deskcert_ledger.epochs import Epochs
+from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.hashes import first_difference
 from deskcert_ledger.merkle import Tree
 from deskcert_ledger.note import MAX_NOTE_BYTES, Verifier
@@ -105,8 +106,7 @@ class Evidence:
 
     def _read_final(self) -> None:
         try:
-            with (self.folder / CHECKPOINT).open("rb") as file:
-                self.final = parse_checkpoint(file.read(MAX_NOTE_BYTES + 1))
+            self.final = parse_checkpoint(read_bounded(self.folder / CHECKPOINT, MAX_NOTE_BYTES))
         except FileNotFoundError:
             return
         except (OSError, LedgerFormatError) as error:  # it is replaced whole, so a crash cannot leave it half
@@ -116,7 +116,7 @@ class Evidence:
         """Well-formed notes in the order of the file; what is none goes to `damage`."""
         if not self.notes_there:
             return
-        with (self.folder / CHECKPOINTS).open("rb") as file:
+        with open_regular(self.folder / CHECKPOINTS) as file:
             # Not further than now: a run that goes on writes lines first and their notes after.
             for item in read_checkpoints(file, limit=file_size(file)):
                 if isinstance(item, Damage):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from deskcert_ledger.files import open_regular
 from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.merkle import HASH_BYTES, Tree, leaf_hash, stored_hash_index
 from deskcert_ledger.store import HASHES, LEDGER
@@ -32,7 +33,7 @@ def first_difference(folder: Path, good: tuple[int, int], end: int) -> tuple[int
     """
     seq, byte = good
     try:
-        with (folder / LEDGER).open("rb") as ledger, (folder / HASHES).open("rb") as hashes:
+        with open_regular(folder / LEDGER) as ledger, open_regular(folder / HASHES) as hashes:
             ledger.seek(byte)
             while seq < end:
                 line = ledger.readline(MAX_LINE_BYTES + 2)

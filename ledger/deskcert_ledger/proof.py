@@ -25,11 +25,12 @@ from typing import BinaryIO, Self
 
 from deskcert_ledger.b64 import b64decode, b64encode
 from deskcert_ledger.checkpoint import Checkpoint, parse_checkpoint
+from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.hashes import stored_hashes
 from deskcert_ledger.keys import introduced_by
 from deskcert_ledger.line import MAX_LINE_BYTES, decode, encode
 from deskcert_ledger.merkle import HASH_BYTES, check_inclusion, inclusion_proof, leaf_hash, stored_hash_index
-from deskcert_ledger.note import Verifier, parse_note, parse_vkey
+from deskcert_ledger.note import MAX_NOTE_BYTES, Verifier, parse_note, parse_vkey
 from deskcert_ledger.reader import Record, open_ledger, parse_record
 from deskcert_ledger.store import CHECKPOINT, HASHES
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
@@ -63,8 +64,8 @@ class Prover:
     def __init__(self, folder: Path) -> None:
         """Raises `LedgerFormatError` when there is no ledger or no checkpoint to prove against."""
         try:
-            self.checkpoint: Checkpoint = parse_checkpoint((folder / CHECKPOINT).read_bytes())
-        except FileNotFoundError as error:
+            self.checkpoint: Checkpoint = parse_checkpoint(read_bounded(folder / CHECKPOINT, MAX_NOTE_BYTES))
+        except OSError as error:
             raise LedgerFormatError(f"{folder} has no `{CHECKPOINT}` to prove a record against") from error
         self._folder = folder
         self._intro = ""
@@ -124,8 +125,8 @@ class Prover:
 
     def _open_hashes(self) -> BinaryIO:
         try:
-            return (self._folder / HASHES).open("rb")
-        except FileNotFoundError:
+            return open_regular(self._folder / HASHES)
+        except OSError:
             return tempfile.TemporaryFile()
 
     def _compute_hashes(self) -> None:
@@ -139,7 +140,7 @@ class Prover:
 
     def _find_introduction(self) -> None:
         """The introduction of the key that signed the checkpoint: in `run.start`, or in a `recovery`."""
-        for seq, line in enumerate(self._ledger):
+        for seq, line in enumerate(iter(lambda: self._ledger.readline(MAX_LINE_BYTES + 2), b"")):
             if seq == 0 or b'"kind":"recovery"' in line:
                 try:
                     data = parse_record(line.removesuffix(b"\n"), seq).data

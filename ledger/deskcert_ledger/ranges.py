@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from deskcert_ledger.checkpoint import note_sizes
+from deskcert_ledger.files import open_regular
 from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.scan import Bounds, Options, Stretch, scan
 from deskcert_ledger.store import CHECKPOINTS, LEDGER
@@ -98,7 +99,7 @@ def _work(end: Connection, parts: Sequence[Bounds], options: Options, due: Seque
         return due[at] if at < len(due) else None
 
     try:
-        with (options.folder / LEDGER).open("rb") as file:
+        with open_regular(options.folder / LEDGER) as file:
             for part in parts:
                 for stretch in scan(file, part, options, after):
                     end.send(stretch)

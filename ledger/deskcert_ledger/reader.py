@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from deskcert_ledger.blob import is_reference, load_blob
 from deskcert_ledger.disclosure import open_disclosure
+from deskcert_ledger.files import open_regular
 from deskcert_ledger.line import MAX_LINE_BYTES, decode
 from deskcert_ledger.payload import FORMAT_VERSION
 from deskcert_ledger.store import DISCLOSURES, LEDGER
@@ -17,6 +18,8 @@ from deskcert_schema.errors import LedgerFormatError
 
 __all__ = ["TIME", "Record", "check_record", "expand", "open_ledger", "openings", "parse_record", "read_records"]
 
+_MAX_OPENING = 2 << 20
+"""Bytes of a line of `disclosures.jsonl`; a text in it has at most 1 MiB."""
 TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z", re.ASCII)
 
 
@@ -67,7 +70,7 @@ def parse_record(line: bytes, seq: int) -> Record:
 def open_ledger(folder: Path) -> BinaryIO:
     """Open `ledger.jsonl`. Raises `LedgerFormatError` when the folder holds none."""
     try:
-        return (folder / LEDGER).open("rb")
+        return open_regular(folder / LEDGER)
     except OSError as error:
         raise LedgerFormatError(f"{folder} is no run folder: {LEDGER} cannot be read ({error.strerror})") from error
 
@@ -105,14 +108,20 @@ def openings(folder: Path) -> dict[str, tuple[str, str]]:
     """
     found: dict[str, tuple[str, str]] = {}
     try:
-        file = (folder / DISCLOSURES).open("rb")
+        file = open_regular(folder / DISCLOSURES)
     except FileNotFoundError:
         return found
+    except OSError as error:
+        raise LedgerFormatError(f"{DISCLOSURES} cannot be read: {error.strerror}") from error
     with file:
-        for number, line in enumerate(file, 1):
+        number = 0
+        while line := file.readline(_MAX_OPENING + 1):
+            number += 1
             try:
-                entry = decode(line.removesuffix(b"\n"), limit=2 << 20)
+                entry = decode(line.removesuffix(b"\n"), limit=_MAX_OPENING)
                 digest, name, value = open_disclosure(entry["disclosure"])
+                if list(entry.items()) != [("digest", digest), ("disclosure", entry["disclosure"])]:
+                    raise LedgerFormatError("its digest is another")
             except (LedgerFormatError, KeyError, TypeError, AttributeError) as error:
                 raise LedgerFormatError(f"{DISCLOSURES}: not a disclosure", line=number) from error
             found[digest] = (name, value)

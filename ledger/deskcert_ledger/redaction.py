@@ -26,6 +26,7 @@ from typing import Any, Final
 from deskcert_ledger.blob import blob_path, is_reference, load_blob
 from deskcert_ledger.clock import timestamp
 from deskcert_ledger.disclosure import SD
+from deskcert_ledger.files import read_bounded
 from deskcert_ledger.keys import ProjectKey
 from deskcert_ledger.line import decode, encode
 from deskcert_ledger.note import Verifier, parse_note
@@ -74,9 +75,13 @@ class Redactions:
 def read_redactions(folder: Path, pins: Sequence[Verifier]) -> Redactions:
     """All redactions of a sealed run. Raises `LedgerTampered` at the first line that no pinned key signed."""
     try:
-        raw = (folder / REDACTIONS).read_bytes()
+        raw = read_bounded(folder / REDACTIONS, _LIMIT)
     except FileNotFoundError:
         return Redactions()
+    except OSError as error:
+        raise LedgerTampered(f"{REDACTIONS} cannot be read: {error.strerror}") from error
+    if len(raw) > _LIMIT:
+        raise LedgerTampered(f"{REDACTIONS} is longer than {_LIMIT} bytes")
     lines = raw.split(b"\n")
     if lines.pop() != b"":
         raise LedgerTampered(f"{REDACTIONS} does not end with a whole line")
