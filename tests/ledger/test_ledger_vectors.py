@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from deskcert_ledger.checkpoint import parse_checkpoint
 from deskcert_ledger.disclosure import open_disclosure
+from deskcert_ledger.dsse import pae
 from deskcert_ledger.merkle import (
     EMPTY_ROOT,
     Tree,
@@ -188,3 +193,17 @@ def test_rfc9901_disclosure() -> None:
     vector = load("sd-jwt-disclosure.json")
     _, name, value = vector["contents"]
     assert open_disclosure(vector["disclosure"]) == (vector["sha256_b64url"], name, value)
+
+
+def test_dsse_pae_and_its_p256_signature() -> None:
+    """Over the encoding that ours signs too; the signature is by the specification's authors."""
+    vector = load("dsse.json")
+    message = pae(vector["payloadType"], vector["payload"].encode())
+    assert message == vector["pae"].encode()
+    numbers = vector["p256"]
+    public = ec.EllipticCurvePublicNumbers(int(numbers["x"]), int(numbers["y"]), ec.SECP256R1()).public_key()
+    signed = raw(numbers["sig_raw_r_s_b64"])
+    signature = encode_dss_signature(int.from_bytes(signed[:32]), int.from_bytes(signed[32:]))
+    public.verify(signature, message, ec.ECDSA(hashes.SHA256()))
+    with pytest.raises(InvalidSignature):
+        public.verify(signature, message + b" ", ec.ECDSA(hashes.SHA256()))
