@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import secrets
 import signal
@@ -21,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -30,20 +29,23 @@ from deskcert.certify.fixture import Application
 from deskcert.certify.forks import Forks
 from deskcert.certify.guarded import WarmBrowser, opener
 from deskcert.certify.https import Trust
+from deskcert.certify.out_folder import only_one, recover
 from deskcert.certify.own_app import OwnApplication
 from deskcert.certify.preflight import preflight
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
 from deskcert.certify.recorder import Recorder
+from deskcert.certify.resume import NOTHING_EARLIER, Earlier, earlier_runs, left_over
 from deskcert.certify.runner import Interrupted, Runner, RunReport
 from deskcert.certify.scrubbed import without_secrets
 from deskcert.certify.second_line import SecondLine, browser_arguments, settled
-from deskcert.certify.start_record import start_payload
+from deskcert.certify.start_record import BrowserFacts, start_payload
 from deskcert.certify.suite import Planned, Suite, make_plan, policy_for
 from deskcert.certify.under_test import UnderTest
+from deskcert.scoring.plan import Charter
 from deskcert.session.points import Pause, PauseAt, nothing
 from deskcert.ways.isolation import Sandbox
-from deskcert_schema.errors import ConfigError, HarnessError, LedgerError, LedgerUnavailable, UsageError
+from deskcert_schema.errors import ConfigError, HarnessError, LedgerUnavailable
 
 if TYPE_CHECKING:
     from deskcert_ledger import ProjectKey
@@ -60,6 +62,8 @@ class CampaignResult:
     """Every run that was started, in the order of the plan."""
     not_run: tuple[Planned, ...]
     interrupted: bool
+    earlier: tuple[Path, ...]
+    """Run folders of the same certification from before it was interrupted."""
     recovered: tuple[Path, ...]
     """Run folders of an earlier campaign that it left open; closed now, and no part of this verdict."""
 
@@ -73,11 +77,13 @@ async def run_campaign(
     pause: PauseAt | None,
     progress: Progress,
     tried: bool = False,
+    resume: bool = False,
 ) -> CampaignResult:
     """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers. `tried`: the suite has
-    been asked about already (`preflight`).
+    been asked about already (`preflight`). `resume`: go on with the one that was interrupted in `out`.
 
-    Raises `ConfigError` for words that the application does not know, `HarnessError` when there is no browser."""
+    Raises `UsageError` where `out` holds other runs than those, `ConfigError` for words that the application does not
+    know, `HarnessError` when there is no browser."""
     settings = settled(settings, suite, progress.note)
     whole = make_plan(suite, trials=settings.trials, seed=settings.seed)
     plan = settings.shard.share(whole)
@@ -88,14 +94,17 @@ async def run_campaign(
         )
     if not tried:
         await preflight(suite, token=secrets.token_hex(8))
-    recovered = _recover(out / "runs", key, progress)
+    recovered = recover(out / "runs", key, progress)
     campaign = _Campaign(settings, suite, plan, whole, out=out, key=key, pause=pause, progress=progress)
+    if resume:
+        campaign.go_on(earlier_runs(out, plan, campaign.charter, key, progress.note))
     await campaign.run()
     done = {id(r.planned) for r in campaign.reports}
     return CampaignResult(
         reports=tuple(sorted(campaign.reports, key=lambda r: plan.index(r.planned))),
-        not_run=tuple(p for p in plan if id(p) not in done),
+        not_run=tuple(p for _, p in left_over(campaign.earlier.done, plan) if id(p) not in done),
         interrupted=campaign.interrupted,
+        earlier=campaign.earlier.folders,
         recovered=recovered,
     )
 
@@ -122,11 +131,38 @@ class _Campaign:
         self._certification = settings.shard.certification()
         self._trust = Trust(len(plan), proxied=settings.proxy != "off", https=suite.https)
         self._todo = list(enumerate(plan, start=1))
+        self._failures = 0
+        self.earlier = NOTHING_EARLIER
         self._forks: Forks | None = None
         self.reports: list[RunReport] = []
         self.interrupted = False
 
+    def go_on(self, earlier: Earlier) -> None:
+        """Leave out what is done."""
+        self.earlier = earlier
+        self._certification = earlier.certification or self._certification
+        self._todo = left_over(earlier.done, self._plan)
+
+    def charter(self, certification: str) -> Charter:
+        """What this campaign's runs would have in common, were it this certification."""
+        return Charter.read(self._start(self._plan[0], run="", certification=certification, browser=None))
+
+    def _start(self, planned: Planned, *, run: str, certification: str, browser: BrowserFacts | None) -> dict[str, Any]:
+        return start_payload(
+            planned,
+            run=run,
+            certification=certification,
+            settings=self._settings,
+            suite=self._suite,
+            plan=self._whole,
+            browser=browser,
+            pause_at=self._pause_at,
+            set_aside=self.earlier.set_aside,
+        )
+
     async def run(self) -> None:
+        if not self._todo:
+            return
         reaper = Reaper(self._token)
         # Playwright starts its driver with our environment, and the browser inherits it: that is how they are found.
         outer = os.environ.get(TOKEN_VARIABLE)
@@ -150,7 +186,7 @@ class _Campaign:
                 raise result
 
     def _workers(self) -> int:
-        return min(self._settings.workers, len(self._plan))
+        return min(self._settings.workers, len(self._todo))
 
     @contextmanager
     def _ended_by_signal(self, workers: Sequence[asyncio.Task[None]]) -> Iterator[None]:
@@ -179,7 +215,7 @@ class _Campaign:
         ahead: _Ahead | None = self._next()
         now: _Ahead | None = None
         try:
-            while ahead is not None:
+            while ahead is not None and not self._enough():
                 now, ahead = ahead, self._next()
                 self.reports.append(await self._one(now, browser))
         except Interrupted as exc:
@@ -228,16 +264,7 @@ class _Campaign:
 
         facts = await browser.facts()
         folder = self._out / "runs" / now.run
-        start = start_payload(
-            now.planned,
-            run=now.run,
-            certification=self._certification,
-            settings=self._settings,
-            suite=self._suite,
-            plan=self._whole,
-            browser=facts,
-            pause_at=self._pause_at,
-        )
+        start = self._start(now.planned, run=now.run, certification=self._certification, browser=facts)
         # A few milliseconds in the event loop: nothing may come between a ledger's first record and its run.
         ledger = RunLedger.create(
             folder,
@@ -272,6 +299,16 @@ class _Campaign:
         _LOG.info("run ended", run=now.run, outcome=report.outcome, reason=report.sentence)
         return report
 
+    def _enough(self) -> bool:
+        """Whether so many runs failed that no other is wanted; said once."""
+        most = self._settings.max_failures
+        if most is None or self._failures < most:
+            return False
+        if self._todo:
+            self._todo.clear()
+            self._progress.note(f"no further run: {self._failures} failed, and --max-failures is {most}")
+        return True
+
     def _hidden(self) -> tuple[Path, ...]:
         """What an isolated agent sees nothing of: every ledger, the applications' data, the key."""
         from deskcert_ledger import default_key_path
@@ -286,10 +323,12 @@ class _Campaign:
         from deskcert_schema.vocabulary import RunOutcome
 
         if report.sealed is None:
+            self._failures += 1
             return False, "not sealed"
         judgement = read_run(report.folder, (self._key.verifier,))[0].judgement
         outcome = judgement.outcome
         good = outcome in (RunOutcome.PASSED, RunOutcome.REFUSED_CORRECTLY) and not judgement.findings
+        self._failures += not good
         rules = ", ".join(dict.fromkeys(f.about.id for f in judgement.findings))
         return good, outcome.value.replace("_", " ") + (f" ({rules})" if rules else "")
 
@@ -315,41 +354,3 @@ class _Ahead:
 
 def _random_word(length: int) -> str:
     return "".join(secrets.choice(_DIGITS) for _ in range(length))
-
-
-@contextmanager
-def only_one(out: Path) -> Iterator[None]:
-    """Make the folder and lock it: two campaigns in one would recover each other's open ledgers. The lock goes with
-    the process. Raises `UsageError`."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as exc:
-        raise UsageError(f"the output folder {out} cannot be used: {exc.strerror}; choose another with --out") from exc
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(f"another deskcert works in {out}; wait for it, or choose another folder with --out") from None
-    else:
-        yield
-    finally:
-        os.close(lock)
-
-
-def _recover(runs: Path, key: ProjectKey, progress: Progress) -> tuple[Path, ...]:
-    """Close what a killed campaign left open (ledger.md, "Recovery"). One that cannot be recovered is said, not
-    hidden, and left as it is."""
-    from deskcert_ledger.recovery import Outcome, recover_run
-
-    recovered = []
-    for folder in sorted(runs.glob("*/ledger.jsonl")):
-        run = folder.parent
-        try:
-            outcome = recover_run(run, key).outcome
-        except LedgerError as exc:
-            progress.note(f"{run.name}: an earlier run that cannot be recovered: {exc}")
-            continue
-        if outcome is not Outcome.NOTHING_TO_DO:
-            progress.note(f"{run.name}: an earlier run was interrupted; its ledger is recovered and sealed")
-            recovered.append(run)
-    return tuple(recovered)

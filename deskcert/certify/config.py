@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ class Overrides:
     proxy: str | None = None
     screenshots: str | None = None
     headed: bool = False
+    max_failures: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,14 @@ class Settings:
     """`off | findings | all`"""
     headed: bool = False
     """A browser that can be seen; for whoever wants to look, never for certifying."""
+    max_failures: int | None = None
+    """After so many runs that are not as they should be no further one is started."""
+    quarantine_over: tuple[str, ...] = ()
+    """Scenarios whose quarantine has ended: they count again."""
 
 
-def load_settings(given: Overrides, *, cwd: Path) -> Settings:
-    """Raises `ConfigError` (file and line) or `UsageError`."""
+def load_settings(given: Overrides, *, cwd: Path, today: date | None = None) -> Settings:
+    """`today`: for what ends on a day; else the day in UTC. Raises `ConfigError` (file and line) or `UsageError`."""
     if given.config is not None and not given.config.exists():
         raise ConfigError(f"{shown(given.config)}:1: there is no such file; expected a {CONFIG_NAME}")
     path = given.config
@@ -149,7 +155,9 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
     with _in_file(loaded, "proxy", by_hand=given.proxy):
         proxy = _proxy(given.proxy or str(doc.get("proxy", "off")))
     trials = _at_least_one("--trials", given.trials, int(doc.get("trials", 1)))
-    gate = _gate(doc.get("gate", {}), trials, shown(path) if path else "")
+    declared, over = _quarantine(doc.get("gate", {}), today or datetime.now(UTC).date())
+    gate = _gate(declared, trials, shown(path) if path else "")
+    failures = given.max_failures if given.max_failures is not None else doc.get("max_failures")
     return Settings(
         base=base.resolve(),
         agent=agent,
@@ -165,6 +173,8 @@ def load_settings(given: Overrides, *, cwd: Path) -> Settings:
         screenshots=given.screenshots or str(doc.get("evidence", {}).get("screenshots", "off")),
         reports={name: base / path for name, path in doc.get("reports", {}).items()},
         shard=given.shard,
+        max_failures=None if failures is None else _at_least_one("--max-failures", int(failures), 1),
+        quarantine_over=over,
     )
 
 
@@ -271,6 +281,19 @@ def _at_least_one(option: str, given: int | None, otherwise: int) -> int:
     if number < 1:
         raise UsageError(f"{option} must be 1 or more, not {number}")
     return number
+
+
+def _quarantine(gate: Mapping[str, Any], today: date) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The gate with the quarantines that hold today, scenario → last day, and the scenarios whose has ended. Raises
+    `ConfigError` for a day that there is not."""
+    entries = gate.get("quarantine", [])
+    try:
+        holding = {str(e["scenario"]): str(e["until"]) for e in entries if date.fromisoformat(str(e["until"])) >= today}
+    except ValueError as exc:
+        raise ConfigError(f"gate.quarantine: until: {exc}; expected a day such as 2026-12-31") from exc
+    rest = {key: value for key, value in gate.items() if key != "quarantine"}
+    over = tuple(str(e["scenario"]) for e in entries if str(e["scenario"]) not in holding)
+    return rest | ({"quarantine": holding} if holding else {}), over
 
 
 def _gate(gate: Mapping[str, Any], trials: int, name: str) -> dict[str, Any]:

@@ -36,9 +36,11 @@ def start_payload(
     plan: Sequence[Planned],
     browser: BrowserFacts | None,
     pause_at: str | None,
+    set_aside: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """The ledger adds `origin`, `vkey`, `key_intro`. `certification` is the same in all runs of one `deskcert ci` and
-    in no others: so runs that somebody picked from several attempts are told apart."""
+    in no others: so runs that somebody picked from several attempts are told apart. `set_aside`: runs of it that were
+    interrupted, which are done again."""
     from deskcert_schema.validate import digest
 
     policy, policy_digest = policy_for(suite, planned.scenario)
@@ -65,6 +67,8 @@ def start_payload(
     }
     if settings.shard.attempt:
         told["attempt"] = settings.shard.attempt
+    if set_aside:
+        told["set_aside"] = [dict(s) for s in set_aside]
     if browser is not None:
         told["browser"] = browser.recorded()
     if pause_at is not None:

@@ -17,8 +17,9 @@ from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
     from deskcert.certify.campaign import CampaignResult
-    from deskcert.certify.config import Overrides
+    from deskcert.certify.config import Overrides, Settings
     from deskcert.certify.shard import Shard
+    from deskcert.certify.suite import Suite
     from deskcert.report.ci.write import Reports
     from deskcert_ledger import ProjectKey
 
@@ -84,6 +85,8 @@ With --shard 0 says only that the part was recorded and nothing in it speaks aga
 @click.option("--image", metavar="IMAGE", help="Of the Job's pods: deskcert, your project in /work.")
 @click.option("--ray", metavar="ADDRESS", help="Run the shards on this Ray cluster, which sees the same folders.")
 @report_options()
+@click.option("--max-failures", type=int, metavar="N", help="Start no further run after N that went wrong.")
+@click.option("--resume", is_flag=True, help="Go on with the certification that was interrupted in --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json, and nothing else, on standard output.")
 def ci(
     *,
@@ -110,6 +113,8 @@ def ci(
     emit: str | None,
     image: str | None,
     ray: str | None,
+    max_failures: int | None,
+    resume: bool,
     as_json: bool,
     **reports: Path | None,
 ) -> int:
@@ -117,12 +122,13 @@ def ci(
 
     Every run leaves a ledger in OUT/runs; the verdict is computed from those ledgers alone.
     """
+
     from deskcert.certify.config import Overrides
 
     given = Overrides(
         agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy, screenshots
     )
-    given = replace(given, shard=_shard(shard, attempt))
+    given = replace(given, shard=_shard(shard, attempt), max_failures=max_failures)
     if listing:
         return _list(given, only=only, tags=tags, as_json=as_json)
     if emit or ray:
@@ -138,7 +144,7 @@ def ci(
         )
     if shards is not None or image is not None:
         raise UsageError("--shards and --image go with --emit or --ray; a single shard is --shard I/N")
-    return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json, reports=reports)
+    return _certify(given, out=out, only=only, tags=tags, keys=keys, as_json=as_json, reports=reports, resume=resume)
 
 
 def _shard(words: str | None, attempt: str | None) -> Shard:
@@ -195,6 +201,7 @@ def _certify(
     keys: Sequence[str],
     as_json: bool,
     reports: Mapping[str, Path | None] = MappingProxyType({}),
+    resume: bool = False,
 ) -> int:
     import asyncio
 
@@ -203,6 +210,7 @@ def _certify(
     from deskcert.certify.config_checks import check_command
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
+    from deskcert.certify.resume import refuse_leftovers
     from deskcert.certify.suite import load_suites, make_plan, select
     from deskcert.certify.suite_certificate import SUITE_FILES
     from deskcert.report.ci.write import Reports
@@ -211,12 +219,16 @@ def _certify(
 
     cwd = Path.cwd()
     settings = load_settings(given, cwd=cwd)
-    suite = select(load_suites(settings.suites, base=settings.base, policy=settings.policy), only, tags)
+    whole = load_suites(settings.suites, base=settings.base, policy=settings.policy)
+    _refuse_unknown(settings, whole)
+    suite = select(whole, only, tags)
     settings.agent.check_plans(suite.scenarios)
     check_command(settings.agent, settings.base)
     pins = load_pins(list(keys))
     pause = pause_from(_environment())
     key = ProjectKey.load_or_create(default_key_path(settings.base))
+    if resume and out is None:
+        raise UsageError("name the folder of the certification to go on with: --resume --out FOLDER")
     out = fresh_out(cwd, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")) if out is None else cwd / out
     if (out / SUITE_FILES[0]).exists():
         raise UsageError(
@@ -224,6 +236,7 @@ def _certify(
             " with --out, or delete this one"
         )
     runs = len(settings.shard.share(make_plan(suite, trials=settings.trials, seed=settings.seed)))
+    refuse_leftovers(out, resume=resume)
     with (
         only_one(out),
         log_to(out / "run.log", scrub=suite.secrets.scrub),
@@ -234,12 +247,24 @@ def _certify(
             f"{_count(runs, 'run')}{f' of shard {settings.shard}' if settings.shard.is_part else ''}; "
             f"isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
         )
-        result = asyncio.run(run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress))
+        for scenario in settings.quarantine_over:
+            progress.note(f"the quarantine of {scenario} is over: it counts again")
+        running = run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress, resume=resume)
+        result = asyncio.run(running)
     wanted = Reports(**{name: cwd / path for name, path in reports.items() if path is not None})
     wanted = wanted.over(Reports(**settings.reports))
     return _conclude(
         result, out, pins=pins or (key.verifier,), key=key, reports=wanted, shard=settings.shard, as_json=as_json
     )
+
+
+def _refuse_unknown(settings: Settings, suite: Suite) -> None:
+    """A quarantine that names nothing hides a typing error. Raises `UsageError`."""
+    known = {s.id for s in suite.scenarios}
+    named = (*settings.gate.get("quarantine", {}), *settings.quarantine_over)
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise UsageError(f"gate.quarantine names {', '.join(unknown)}, and the suite has no such scenario")
 
 
 def _environment() -> dict[str, str]:
@@ -264,10 +289,10 @@ def _conclude(
     if result.not_run:
         names = ", ".join(f"{p.scenario.id} (trial {p.trial})" for p in result.not_run)
         say(f"not run: {names}")
-    if not result.reports:
+    folders = (*result.earlier, *(r.folder for r in result.reports))
+    if not folders:
         say("interrupted before the first run: there is nothing to judge")
         return Exit.INCONCLUSIVE
-    folders = tuple(r.folder for r in result.reports)
     outcome = Outcome(score(folders, pins), out, folders, pins)
     if shard.is_part:
         return outcome.tell_part(shard, interrupted=result.interrupted, as_json=as_json)

@@ -61,13 +61,18 @@ class Verdict:
             "totals": totals(self.slots),
             "by_area": self._by_area(),
             "by_attribution": self._by_attribution(),
-            "statistics": self.tally.statistics(self.gate.k, self.gate.at_least),
+            "statistics": self.tally.statistics(self.gate.k, self.gate.at_least, self.gate.quarantine),
+            "flaky": list(self.tally.flaky),
+            "quarantined": self._quarantined(),
             "findings": [f for slot in self.slots for f in _findings(slot)],
             "runs": [_run(slot) for slot in self.slots],
         }
 
     def as_bytes(self) -> bytes:
         return canonical(self.as_json())
+
+    def _quarantined(self) -> list[str]:
+        return sorted({s.planned.scenario for s in self.slots} & set(self.gate.quarantine))
 
     def _by_area(self) -> dict[str, Any]:
         """Trials are counted as in the whole: by scenario, and a scenario has one area."""

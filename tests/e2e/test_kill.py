@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +88,19 @@ def test_no_effect_without_a_durable_intent(killed: tuple[str, Killed]) -> None:
 
 def test_the_next_run_recovers_the_ledger_and_starts_clean(killed: tuple[str, Killed]) -> None:
     point, state = killed
-    done = run_deskcert("ci", "--json", *ARGUMENTS, cwd=state.cwd)
+    refused = run_deskcert("ci", *ARGUMENTS, cwd=state.cwd)
+    assert (refused.returncode, "--resume" in refused.stderr) == (2, True)
+    done = run_deskcert("ci", "--json", *ARGUMENTS, "--resume", cwd=state.cwd)
     assert done.returncode == 0, done.stderr
     verdict = json.loads(done.stdout)
     assert [r["outcome"] for r in verdict["runs"]] == ["passed"]
     assert verdict["runs"][0]["run"] != state.run.name
 
+    # The run that was cut short is kept, and named by the one that was done instead.
+    aside = state.cwd / "out" / "set_aside" / state.run.name
+    (told,) = records(state.cwd / "out" / "runs" / verdict["runs"][0]["run"])[0]["set_aside"]
+    assert (told["run"], told["word"]) == (state.run.name, "interrupted")
+    state = replace(state, run=aside)
     after = (state.run / "ledger.jsonl").read_bytes()
     assert after.startswith(state.before)
     assert of_kind(state.run, "recovery")
