@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 RUN_PREDICATE = "deskcert:run-certificate/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z", re.ASCII)
 
 
 class NotAPack(Exception):
@@ -388,8 +389,12 @@ class Run:
             raise Tampered("record %d: %s" % (seq, error)) from None
         whole = isinstance(record, dict) and (record.get("v"), record.get("seq")) == (1, seq)
         need(whole and len(line) <= 65535, "record %d: not the record of that number" % seq)
-        head = [isinstance(record.get(name), str) for name in ("t", "w", "kind")]
-        need(all(head) and isinstance(record.get("m"), int), "record %d: not a record" % seq)
+        sorts = [type(record.get(name)) for name in ("v", "seq", "m", "t", "w", "kind")]
+        need(sorts == [int, int, int, str, str, str], "record %d: not a record" % seq)  # true is no 1 here
+        need(
+            TIME.fullmatch(record["t"]) and record["m"] >= 0 and record["w"] and record["kind"],
+            "record %d: not a record" % seq,
+        )
         self.record(seq, record)
         leaf = sha(b"\x00" + line)
         self.tree.append(leaf)
