@@ -45,7 +45,7 @@ class Harness:
     async def note(self, event: str, detail: Mapping[str, Any]) -> None:
         self.notes.append((event, detail))
 
-    async def run(self, code: str, *, seconds: int = 2, sandbox: Sandbox | None = None) -> AgentEnd:
+    async def run(self, code: str, *, seconds: int = 30, sandbox: Sandbox | None = None) -> AgentEnd:
         run = AgentRun(
             [sys.executable, "-c", BEGIN + code, self.mark],
             folder=self.folder,
@@ -160,7 +160,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
     harnesses = {how: Harness(tmp_path_factory.mktemp("agent")) for how in ENDS}
 
     async def all_at_once() -> list[AgentEnd]:
-        runs = [h.run(ENDS[how][0], seconds=20 if ENDS[how][1] is Ended.CRASHED else 2) for how, h in harnesses.items()]
+        runs = [h.run(ENDS[how][0], seconds=2 if ENDS[how][1] is Ended.BUDGET else 30) for how, h in harnesses.items()]
         return await asyncio.gather(*runs)
 
     forget_peak()
@@ -175,7 +175,7 @@ def test_every_attack_has_an_end_and_leaves_nothing(attacked: Attacked, how: str
     assert end.how is ENDS[how][1], (end, harness.notes)
     assert {name for name, _ in harness.notes} >= {"started", "output"}
     assert left(harness.mark) == []
-    assert harness.took_s < 60
+    assert harness.took_s < 120
 
 
 def test_all_attacks_together_take_little_memory(attacked: Attacked) -> None:
@@ -201,6 +201,8 @@ async def test_commands_sent_after_the_claim_are_not_done(harness: Harness) -> N
 async def test_one_that_kills_everybody_reaches_only_its_own(harness: Harness, tmp_path: Path) -> None:
     """Without isolation the system lets a process kill all others of its user, and nothing can be done about it."""
     assert available("bwrap") is None
-    end = await harness.run("os.kill(-1, signal.SIGKILL)\ntime.sleep(600)", sandbox=Sandbox("bwrap", tmp_path))
+    end = await harness.run(
+        "os.kill(-1, signal.SIGKILL)\ntime.sleep(600)", sandbox=Sandbox("bwrap", tmp_path), seconds=3
+    )
     assert end.how in (Ended.CRASHED, Ended.BUDGET)
     assert left(harness.mark) == []
