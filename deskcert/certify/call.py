@@ -24,6 +24,7 @@ from typing import Any
 __all__ = ["CallFailed", "call", "check_callable", "file_of"]
 
 _LONGEST_ANSWER = 256 * 1024
+_LONGEST_FILE = 256 * 1024
 
 
 class CallFailed(Exception):
@@ -44,6 +45,8 @@ def check_callable(callable_: str, suite: Path) -> str | None:
     try:
         if not path.is_file():
             return f"there is no file {path.name} in the suite's folder; write it, with a function {function}(app)"
+        if path.stat().st_size > _LONGEST_FILE:
+            return f"{path.name} is larger than {_LONGEST_FILE // 1024} KiB; keep the functions in a file of their own"
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as exc:
         return f"{path.name} cannot be read as Python: {exc}"
