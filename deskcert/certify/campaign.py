@@ -49,6 +49,7 @@ from deskcert_schema.errors import ConfigError, HarnessError, LedgerUnavailable
 
 if TYPE_CHECKING:
     from deskcert_ledger import ProjectKey
+    from deskcert_ledger.project_log import ProjectLog
 
 __all__ = ["CampaignResult", "only_one", "run_campaign"]
 
@@ -128,6 +129,7 @@ class _Campaign:
         self._pause_at = None if pause is None else str(pause)
         self._at_point = nothing if pause is None else Pause(pause)
         self._token = secrets.token_hex(8)
+        self._log = _project_log(settings.base, key, progress)
         self._certification = settings.shard.certification()
         self._trust = Trust(len(plan), proxied=settings.proxy != "off", https=suite.https)
         self._todo = list(enumerate(plan, start=1))
@@ -181,9 +183,19 @@ class _Campaign:
             if outer is not None:
                 os.environ[TOKEN_VARIABLE] = outer
             await asyncio.to_thread(reaper.close)
+            self._leave_log()
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
+
+    def _leave_log(self) -> None:
+        from deskcert_ledger.project_log import COPY
+
+        try:
+            if self._log is not None:
+                self._log.copy(self._out / COPY)
+        except LedgerUnavailable as exc:
+            self._progress.note(str(exc))
 
     def _workers(self) -> int:
         return min(self._settings.workers, len(self._todo))
@@ -273,6 +285,7 @@ class _Campaign:
             project_key=self._key,
             clock=SystemClock(),
             rng=secrets.token_bytes,
+            register=None if self._log is None else self._log.begin(now.run),
         )
         scenario = now.planned.scenario
         _LOG.info("run started", run=now.run, seed=now.planned.seed)
@@ -331,6 +344,20 @@ class _Campaign:
         self._failures += not good
         rules = ", ".join(dict.fromkeys(f.about.id for f in judgement.findings))
         return good, outcome.value.replace("_", " ") + (f" ({rules})" if rules else "")
+
+
+def _project_log(base: Path, key: ProjectKey, progress: Progress) -> ProjectLog | None:
+    """The log in `.deskcert/log`; none where that cannot be written, as in a checkout that is read-only."""
+    from deskcert_ledger import SystemClock
+    from deskcert_ledger.project_log import ProjectLog
+
+    folder = base / ".deskcert" / "log"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as exc:
+        progress.note(f"no project log, so that a run left out would not show: {folder}: {exc.strerror}")
+        return None
+    return ProjectLog(folder, key, SystemClock(), campaign=secrets.token_hex(8))
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,14 +174,14 @@ def _desktop(_: Path) -> Finding:
 
 
 def _key(folder: Path) -> Finding:
-    from deskcert_ledger.keys import ProjectKey, default_key_path
+    from deskcert_ledger.keys import default_key_path, public_key
     from deskcert_schema.errors import DeskcertError
 
     path = default_key_path(folder)
     if not path.exists():
         return Finding("project key", State.OPTIONAL, f"none yet; `deskcert ci` makes {path}")
     try:
-        ProjectKey.load(path)
+        public_key(path)
     except DeskcertError as exc:
         return Finding("project key", State.MISSING, str(exc))
     if path.stat().st_mode & 0o077:

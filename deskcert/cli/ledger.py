@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deskcert.cli import audit, evidence, export, proofs
+from deskcert.cli._project_log import read_logs
 from deskcert.cli._runs import pinned, run_folder
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -78,6 +79,9 @@ def verify(
 ) -> None:
     """Say whether RUN's ledger is what was signed, all of it, and whose. Never writes.
 
+    An output folder stands for all its runs; a run that the project's log beside them knows and that is not there
+    is named, and counts as tampered with.
+
     Without --key, and without a key in the policy, the local project key is the pin. A key carried inside the evidence
     never is.
 
@@ -89,6 +93,7 @@ def verify(
 
     policy = None if policy_file is None else read_policy(policy_file)
     pins = () if policy is not None and policy.logs and not keys else pinned(keys)
+    logs = read_logs(runs, pins if policy is None else (*pins, *policy.logs))
     reports: list[dict[str, Any]] = []
     code = 0
     for folder in _folders(runs):
@@ -108,10 +113,16 @@ def verify(
             if not as_json:
                 click.echo(f"{folder}: not a ledger: {error}", err=True)
             continue
+        report = logs.of(folder, report)
         code = _worse(code, report.exit_code)
-        reports.append({"folder": str(folder), **report.as_json()})
+        reports.append({"folder": str(folder), **report.as_json(), **logs.as_json(folder)})
         if not as_json:
             _show(folder, report, _console())
+    if not all(log.good for log in logs.values()):
+        code = _worse(code, 1)
+    if not as_json:
+        for line in logs.shown():
+            click.echo(line)
     if as_json:
         click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, ensure_ascii=False))
     ctx.exit(code)

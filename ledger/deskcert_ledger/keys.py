@@ -12,14 +12,23 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from deskcert_ledger.b64 import b64decode, b64encode
-from deskcert_ledger.note import ALG_ED25519, Note, Signer, Verifier, check_key_name, parse_note, parse_vkey
+from deskcert_ledger.key_file import PRIVATE, KeyFile, given_passphrase, passphrase, plain_text, protected_text
+from deskcert_ledger.note import ALG_ED25519, Note, Signer, Verifier, parse_note, parse_vkey
 from deskcert_schema.errors import LedgerFormatError, UsageError
 
-__all__ = ["ProjectKey", "RunKey", "default_key_path", "introduction_text", "load_pins", "local_pin", "project_of"]
+__all__ = [
+    "ProjectKey",
+    "RunKey",
+    "default_key_path",
+    "introduction_text",
+    "load_pins",
+    "local_pin",
+    "project_of",
+    "protect",
+    "public_key",
+]
 
 KEY_FILE_VARIABLE = "DESKCERT_KEY_FILE"
-_SKEY_PREFIX = "PRIVATE+KEY+"
 
 
 def introduction_text(origin: str, vkey: str) -> str:
@@ -65,86 +74,106 @@ class ProjectKey:
         return self.sign_note(introduction_text(origin, run_vkey))
 
     @classmethod
-    def load(cls, path: Path) -> ProjectKey:
-        """Read an existing key. Raises `UsageError` with the command that puts it right."""
-        try:
-            with path.open("rb") as file:
-                mode, raw = os.fstat(file.fileno()).st_mode, file.read(4096)
-        except FileNotFoundError as error:
-            raise UsageError(
-                f"No project key at {path}. `deskcert ci` makes one there; or name another with {KEY_FILE_VARIABLE}."
-            ) from error
-        except OSError as error:
-            raise UsageError(f"The project key {path} cannot be read: {error.strerror}.") from error
-        if mode & 0o077:
-            raise UsageError(f"The project key {path} can be read by others. Run: chmod 600 {path}")
-        try:
-            return cls(_parse_skey(raw.decode("ascii")))
-        except (LedgerFormatError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} is not a project key: {error}. Restore it, or move it away.") from error
+    def load(cls, path: Path, *, ask: Callable[[], str] = passphrase) -> ProjectKey:
+        """Read an existing key. `ask` gives the passphrase of one that is protected.
+
+        Raises `UsageError` with the command that puts it right.
+        """
+        held = _read(path)
+        signer = Signer(held.verifier.name, held.seed(ask))
+        if signer.verifier != held.verifier:
+            raise UsageError(f"{path} is not a project key: it does not fit its own id. Restore it, or move it away.")
+        return cls(signer)
 
     @classmethod
     def load_or_create(
         cls, path: Path, *, name: str | None = None, rng: Callable[[int], bytes] = secrets.token_bytes
     ) -> ProjectKey:
-        """The key at `path`; made once, mode 0600 in a folder of mode 0700, when there is none.
+        """The key at `path`; made once, mode 0600 in a folder of mode 0700, when there is none; under a passphrase if
+        the environment gives one.
 
         Two processes that start together get the same key: the file appears complete or not at all.
         """
         if path.exists():
             return cls.load(path)
         seed, public_name = rng(32), name or f"deskcert/{project_of(path.absolute().parent.parent)}"
-        text = _format_skey(Signer(public_name, seed).verifier, seed)
-        temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+        secret, verifier = given_passphrase(), Signer(public_name, seed).verifier
+        text = plain_text(verifier, seed) if secret is None else protected_text(verifier, seed, secret, rng)
+        _put(path, text, replace=False)
+        return cls.load(path)
+
+
+def protect(path: Path, secret: str | None, *, ask: Callable[[], str] = passphrase) -> None:
+    """Put the key at `path` under the passphrase `secret`, or under none. Raises `UsageError`."""
+    held = _read(path)
+    seed = held.seed(ask)
+    rng = secrets.token_bytes
+    text = plain_text(held.verifier, seed) if secret is None else protected_text(held.verifier, seed, secret, rng)
+    _put(path, text, replace=True)
+
+
+def public_key(path: Path) -> Verifier:
+    """The public half of the key at `path`, for which no passphrase is needed. Raises `UsageError`."""
+    return _read(path).verifier
+
+
+def _read(path: Path) -> KeyFile:
+    try:
+        with path.open("rb") as file:
+            mode, raw = os.fstat(file.fileno()).st_mode, file.read(4096)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"No project key at {path}. `deskcert ci` makes one there; or name another with {KEY_FILE_VARIABLE}."
+        ) from error
+    except OSError as error:
+        raise UsageError(f"The project key {path} cannot be read: {error.strerror}.") from error
+    if mode & 0o077:
+        raise UsageError(f"The project key {path} can be read by others. Run: chmod 600 {path}")
+    try:
+        return KeyFile(raw.decode("ascii"))
+    except (LedgerFormatError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not a project key: {error}. Restore it, or move it away.") from error
+
+
+def _put(path: Path, text: str, *, replace: bool) -> None:
+    """Whole or not at all, durably; without `replace` a file that is there already stays."""
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                os.write(fd, text.encode())
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            os.write(fd, text.encode())
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if replace:
+            temporary.replace(path)
+        else:
             try:
                 os.link(temporary, path)
             except FileExistsError:
                 pass
             finally:
                 temporary.unlink()
-            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError as error:
-            raise UsageError(f"A project key cannot be made at {path}: {error.strerror}.") from error
-        return cls.load(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise UsageError(f"A project key cannot be written at {path}: {error.strerror}.") from error
 
 
-def _format_skey(verifier: Verifier, seed: bytes) -> str:
-    return f"{_SKEY_PREFIX}{verifier.name}+{verifier.id.hex()}+{b64encode(bytes([ALG_ED25519]) + seed)}\n"
-
-
-def _parse_skey(text: str) -> Signer:
-    if not text.startswith(_SKEY_PREFIX) or not text.endswith("\n"):
-        raise LedgerFormatError("it does not begin with PRIVATE+KEY+")
-    parts = text[len(_SKEY_PREFIX) : -1].split("+", 2)
-    if len(parts) != 3:
-        raise LedgerFormatError("it lacks a part")
-    name, hex_id, encoded = parts
-    data = b64decode(encoded, length=33)
-    if data[0] != ALG_ED25519:
-        raise LedgerFormatError("its type is not Ed25519")
-    signer = Signer(check_key_name(name), data[1:])
-    if signer.verifier.id.hex() != hex_id:
-        raise LedgerFormatError("it does not fit its own id")
-    return signer
+_TRUE = (os.urandom, secrets.token_bytes)
 
 
 class RunKey:
-    """The key of one epoch of one run. In memory only."""
+    """The key of one epoch of one run. In memory only, and there only inside the library that signs, which wipes it."""
 
-    def __init__(self, origin: str, seed: bytes) -> None:
-        self._signer: Signer | None = Signer(origin, seed)
+    def __init__(self, origin: str, rng: Callable[[int], bytes]) -> None:
+        """`rng` makes the key where it has to come out the same again; a true one never sees it: what Python held would
+        stay in its memory until something else came to lie there."""
+        self._signer: Signer | None = Signer(origin, None if rng in _TRUE else rng(32))
         self.verifier = self._signer.verifier
 
     @property
@@ -186,7 +215,7 @@ def load_pins(values: tuple[str, ...] | list[str]) -> tuple[Verifier, ...]:
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"--key {value}: not a verifier key, and not a file that holds one.") from error
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-        if not lines or any(line.startswith(_SKEY_PREFIX) for line in lines):
+        if not lines or any(line.startswith(PRIVATE) for line in lines):
             raise UsageError(f"--key {value}: give the public key, as `deskcert key show` prints it.")
         try:
             pins.extend(parse_vkey(line.strip()) for line in lines)
@@ -200,4 +229,4 @@ def load_pins(values: tuple[str, ...] | list[str]) -> tuple[Verifier, ...]:
 def local_pin(folder: Path, environ: Mapping[str, str] = os.environ) -> Verifier | None:
     """The local project key's public half, or None where there is no such key. Never makes one."""
     path = default_key_path(folder, environ)
-    return ProjectKey.load(path).verifier if path.exists() else None
+    return public_key(path) if path.exists() else None

@@ -109,8 +109,9 @@ class NoteSignature:
 class Signer:
     """An Ed25519 private key with its name. It lives in memory; whoever made it decides how long."""
 
-    def __init__(self, name: str, seed: bytes) -> None:
-        self._private = Ed25519PrivateKey.from_private_bytes(seed)
+    def __init__(self, name: str, seed: bytes | None) -> None:
+        """Without a seed the key is drawn here, and nobody holds it but the library that signs."""
+        self._private = Ed25519PrivateKey.generate() if seed is None else Ed25519PrivateKey.from_private_bytes(seed)
         self.verifier = Verifier(check_key_name(name), ALG_ED25519, self._private.public_key().public_bytes_raw())
 
     def sign_bytes(self, message: bytes) -> bytes:

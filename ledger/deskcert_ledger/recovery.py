@@ -118,7 +118,7 @@ def recover_open(
     if torn == 0 and scan.signed_size == size and ended and not scan.open_intents:
         return _finish_seal(files, scan, notes)
     _cut(files, scan, notes)
-    key = RunKey(scan.origin, rng(32))
+    key = RunKey(scan.origin, rng)
     ledger = RunLedger(files, scan.tree, key, clock=clock, rng=rng, following=Following.AT_ONCE)
     try:
         _write_epoch(ledger, scan, project_key, key)

@@ -70,9 +70,11 @@ class RunLedger:
         rng: Callable[[int], bytes],
         disk: Disk | None = None,
         following: Following = Following.THREAD,
+        register: Callable[[str, str], Mapping[str, Any]] | None = None,
     ) -> RunLedger:
         """Make the run folder and write `run.start`, durable and signed: `start`, `origin`, `vkey` and `key_intro`.
 
+        `register` is told origin and vkey before anything is written, and gives what `run.start` says of that.
         `rng(n)` gives n random bytes (`os.urandom`): the run key's seed and all salts. Raises `UsageError` when the
         folder holds a ledger, `LedgerUnavailable` when it cannot be written.
         """
@@ -84,11 +86,13 @@ class RunLedger:
             files = create_files(folder, disk or Disk())
         except OSError as error:
             raise LedgerUnavailable(f"No ledger can be made in {folder}: {error.strerror}.") from error
-        key = RunKey(origin, rng(32))
+        key = RunKey(origin, rng)
         ledger = cls(files, Tree(), key, clock=clock, rng=rng, following=following)
         introduction = project_key.introduce(origin, key.vkey)
         try:
-            ledger.append("run.start", {**start, "origin": origin, "vkey": key.vkey, "key_intro": introduction})
+            logged = {} if register is None else register(origin, key.vkey)
+            told = {**start, **logged, "origin": origin, "vkey": key.vkey, "key_intro": introduction}
+            ledger.append("run.start", told)
             ledger.follow()
         except BaseException:
             ledger.abandon()
