@@ -261,6 +261,7 @@ class _Campaign:
                     token=self._token,
                     authority=self._trust.authority(number),
                     trust=None if tls is None else tls[0],
+                    tape=self._settings.tape,
                 )
             )
         return _Ahead(number, planned, run, application, line)

@@ -100,6 +100,7 @@ class Overrides:
     proxy: str | None = None
     screenshots: str | None = None
     headed: bool = False
+    tape: bool = False
     max_failures: int | None = None
 
 
@@ -123,6 +124,8 @@ class Settings:
     """`required | optional | off`"""
     screenshots: str = "off"
     """`off | findings | all`"""
+    tape: bool = False
+    """Keep what goes over the network, without its secrets, for a replay."""
     headed: bool = False
     """A browser that can be seen; for whoever wants to look, never for certifying."""
     max_failures: int | None = None
@@ -170,6 +173,7 @@ def load_settings(given: Overrides, *, cwd: Path, today: date | None = None) -> 
         isolation=isolation,
         proxy=proxy,
         headed=given.headed,
+        tape=_tape(given, doc, proxy),
         screenshots=given.screenshots or str(doc.get("evidence", {}).get("screenshots", "off")),
         reports={name: base / path for name, path in doc.get("reports", {}).items()},
         shard=given.shard,
@@ -250,6 +254,13 @@ def _isolation(kind: str) -> str:
 
         need(kind)
     return kind
+
+
+def _tape(given: Overrides, doc: Mapping[str, Any], proxy: str) -> bool:
+    wanted = given.tape or doc.get("evidence", {}).get("network") == "tape"
+    if wanted and proxy == "off":
+        raise UsageError("a tape is kept by the proxy: take --proxy required with it")
+    return wanted
 
 
 def _proxy(wanted: str) -> str:

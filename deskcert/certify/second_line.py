@@ -85,9 +85,10 @@ class SecondLine:
         token: str,
         authority: Authority | None = None,
         trust: Path | None = None,
+        tape: bool = False,
     ) -> SecondLine:
-        """`authority`: the one that the browser trusts; `trust`: a file with the application's certificate. Raises
-        `ConfigError`, `HarnessError`."""
+        """`authority`: the one that the browser trusts; `trust`: a file with the application's certificate; `tape`:
+        keep the flows in a folder of that name. Raises `ConfigError`, `HarnessError`."""
         from deskcert_proxy.joining import Joining
         from deskcert_proxy.supervisor import ProxyRun
 
@@ -100,6 +101,7 @@ class SecondLine:
             complete=joining.complete,
             authority=authority,
             trust=trust,
+            tape=folder / "tape" if tape else None,
         )
         return cls(proxy, joining, later)
 

@@ -35,6 +35,8 @@ def _options(given: Overrides, only: str | None, tags: Sequence[str]) -> Iterato
         *(("suite", suite) for suite in given.suites),
         *(("tag", tag) for tag in tags),
     )
+    if given.tape:
+        yield "--tape"
     for name, value in options:
         if value is not None:
             yield from (f"--{name}", str(value))

@@ -64,15 +64,25 @@ def _let_go(release: Path) -> None:
 
 
 def replay_live(
-    folders: Sequence[Path], *, suite: str | None, allowed: Sequence[str], out: Path | None, as_json: bool
+    folders: Sequence[Path],
+    *,
+    suite: str | None,
+    allowed: Sequence[str],
+    offline: bool,
+    out: Path | None,
+    as_json: bool,
 ) -> int:
     """0 where every run came out the same, 1 otherwise. Without `out` the new runs go into a temporary folder."""
     from deskcert.replay.live import drive
+    from deskcert.replay.offline import drive_offline, tape_of
 
     base = Path(tempfile.mkdtemp(prefix="deskcert-live-")) if out is None else out
     unlike = 0
     for folder in folders:
-        done = drive(folder, base / folder.name, suite=suite, allowed=allowed)
+        if offline:
+            done = drive_offline(folder, base / folder.name, tape=tape_of(folder))
+        else:
+            done = drive(folder, base / folder.name, suite=suite, allowed=allowed)
         unlike += bool(done.differences)
         if as_json:
             told = {"run": folder.name, "again": str(done.again), "notes": list(done.notes)}

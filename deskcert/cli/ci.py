@@ -70,6 +70,9 @@ With --shard 0 says only that the part was recorded and nothing in it speaks aga
     type=click.Choice(["off", "findings", "all"]),
     help="Pictures as evidence, fields masked: of what findings are made of, or of every action (default off).",
 )
+@click.option(
+    "--tape", is_flag=True, help="Keep what the proxy saw, for replay --offline-network; without its secrets."
+)
 @click.option("--isolation", type=click.Choice(["bwrap", "netns", "none"]), help="Where the agent runs (default none).")
 @click.option(
     "--proxy",
@@ -105,6 +108,7 @@ def ci(
     keys: tuple[str, ...],
     transport: str | None,
     screenshots: str | None,
+    tape: bool,
     isolation: str | None,
     proxy: str | None,
     shard: str | None,
@@ -128,7 +132,7 @@ def ci(
     given = Overrides(
         agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy, screenshots
     )
-    given = replace(given, shard=_shard(shard, attempt), max_failures=max_failures)
+    given = replace(given, shard=_shard(shard, attempt), tape=tape, max_failures=max_failures)
     if listing:
         return _list(given, only=only, tags=tags, as_json=as_json)
     if emit or ray:

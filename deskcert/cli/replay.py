@@ -39,6 +39,9 @@ Exit codes: 0 nothing differs, 1 something does, 2 usage, 3 no live run was poss
 @click.option(
     "--live", is_flag=True, help="Drive the run again on a fresh fixture: seed, faults, perturbations as then."
 )
+@click.option(
+    "--offline-network", "offline", is_flag=True, help="With --live: no application, its network from the recording."
+)
 @click.option("--suite", metavar="DIR", help="With --live: where a suite of yours lies.")
 @click.option(
     "--until",
@@ -66,6 +69,7 @@ def replay(
     everything: bool,
     live: bool,
     until: int | None,
+    offline: bool,
     allowed: tuple[str, ...],
     suite: str | None,
     out: Path | None,
@@ -85,8 +89,12 @@ def replay(
         raise UsageError("--live drives the run again, --policy asks another policy: one at a time.")
     if until is not None and policy is not None:
         raise UsageError("--until drives the run again, --policy asks another policy: one at a time.")
-    if not live and until is None and (suite is not None or out is not None or allowed):
-        raise UsageError("--suite, --allow-target and --out belong to --live and --until.")
+    if not live and until is None and (suite is not None or out is not None or allowed or offline):
+        raise UsageError(
+            "--suite, --allow-target, --offline-network and --out belong to --live; the others to --until, too."
+        )
+    if offline and (until is not None or suite is not None or allowed):
+        raise UsageError("--offline-network drives no application: it goes with --live and --out alone.")
     folders = find_runs(runs)
     if until is not None:
         from deskcert.cli._live import replay_until
@@ -95,7 +103,7 @@ def replay(
     if live:
         from deskcert.cli._live import replay_live
 
-        ctx.exit(replay_live(folders, suite=suite, allowed=allowed, out=out, as_json=as_json))
+        ctx.exit(replay_live(folders, suite=suite, allowed=allowed, offline=offline, out=out, as_json=as_json))
     if policy is not None:
         ctx.exit(_back_test(folders, policy, Format.JSON if as_json else Format(form), everything))
     ctx.exit(_again(folders, keys, as_json))

@@ -19,7 +19,7 @@ from deskcert.replay.script import Script, script_of
 from deskcert_ledger import Record, load_blob, openings
 from deskcert_schema.errors import HarnessError, LedgerError, UsageError
 
-__all__ = ["Outcome", "Unlike", "Until", "compare", "drive"]
+__all__ = ["Outcome", "Unlike", "Until", "compare", "drive", "nodes_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def drive(
     if until is not None and until.seq >= len(records):
         raise UsageError(f"{folder.name} has no record {until.seq}: it has {len(records)}, the first is 0.")
     driven = records if until is None else records[: until.seq + 1]
-    script = script_of(driven, openings(folder), lambda seen: _nodes(folder, seen))
+    script = script_of(driven, openings(folder), lambda seen: nodes_of(folder, seen))
     if until is not None:  # after a claim there is nothing more to be seen
         script.moves = [move for move in script.moves if move["command"] != "finish"]
     again = _run_again(start, script, out, name.split("+"), allowed=allowed, until=until, policy=policy)
@@ -96,7 +96,7 @@ def drive(
     return Outcome(folder, again, tuple(differences), tuple(script.notes))
 
 
-def _nodes(folder: Path, seen: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def nodes_of(folder: Path, seen: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     try:
         tree: Any = load_blob(folder, seen.get("tree"))
     except LedgerError:

@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from deskcert.agents.channel import Answer, Channel, Ended
+from deskcert.agents.channel import Answer, Channel, Ended, Task
 
 __all__ = ["main", "play"]
 
@@ -26,7 +26,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def play(script: Mapping[str, Any], channel: Channel) -> None:
+class Asks(Protocol):
+    """What a channel is to the player."""
+
+    def task(self) -> Task: ...
+
+    def ask(self, command: str, **args: Any) -> Answer: ...
+
+
+def play(script: Mapping[str, Any], channel: Asks) -> None:
     """Raises `Ended` when the session ends first."""
     here = _origin(channel.task().start_url)
     snapshots: list[Answer] = []
@@ -52,7 +60,7 @@ def play(script: Mapping[str, Any], channel: Channel) -> None:
         _look(script["look"], channel)
 
 
-def _look(wanted: Mapping[str, Any], channel: Channel) -> None:
+def _look(wanted: Mapping[str, Any], channel: Asks) -> None:
     """What there is to see goes into files; the window stays until it may go."""
     seen = channel.ask("snapshot")
     Path(wanted["tree"]).write_text(str(seen.data.get("text", "")), encoding="utf-8")
