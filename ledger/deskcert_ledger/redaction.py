@@ -235,7 +235,14 @@ def redact_sealed(
 
     report = verify_run(folder, pins=[key.verifier])
     if report.headline == "tampered" or not report.checkpoint or report.signed_size != report.size:
-        raise LedgerTampered(f"only a sealed run that verifies is redacted; this one is {report.headline}")
+        raise LedgerTampered(
+            f"only a sealed run that verifies is redacted; this one is {report.headline}"
+            + (
+                ""
+                if report.headline == "tampered"
+                else ". End it first, or if its process died: deskcert ledger recover RUN"
+            )
+        )
     openings, names = select(folder, seqs, blobs=blobs)
     if not openings and not names:
         return None
