@@ -46,7 +46,13 @@ class Machine:
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DESKCERT_", "GITHUB_", "CI_", "PYTHON"))}
         path = f"{self.folder / 'venv' / 'bin'}:{self.folder / 'tools'}:{kept['PATH']}"
-        return kept | {"PATH": path, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "CI": "true"}
+        return kept | {
+            "PATH": path,
+            "PIP_NO_INDEX": "1",
+            "PIP_NO_COMPILE": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "CI": "true",
+        }
 
 
 @dataclass
