@@ -35,6 +35,8 @@ class Suite:
     """The application is served over HTTPS."""
     app: AppSpec | None = None
     """The user's own application; None for deskcert's."""
+    desktop: bool = False
+    """Deskcert's own application as a window on a Linux desktop, over AT-SPI."""
     secrets: EnvSecrets = NOTHING_SECRET
 
 
@@ -97,10 +99,12 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     title = "+".join(n if n.startswith(BUILTIN) else Path(n).resolve().name for n in names)
     https = any(_suite_file(f).get("https") is True for f in folders)
     told: dict[str, Any] = {"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)}
-    digest = digest_of(told | ({"https": True} if https else {}) | ({} if app is None else {"app": app.digest}))
+    desktop = _on_desktop(folders[0])
+    what = {"app": "desktop"} if desktop else {} if app is None else {"app": app.digest}
+    digest = digest_of(told | ({"https": True} if https else {}) | what)
     named = {**dict(pair for s in reversed(scenarios) for pair in s.secrets), **named}
     policy_name = shown(policy_path) if policy_path else ""
-    suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, EnvSecrets.read(named))
+    suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, desktop, EnvSecrets.read(named))
     _check_patterns(suite)
     return suite
 
@@ -124,19 +128,24 @@ def _one_app(folders: Sequence[Path]) -> tuple[AppSpec | None, dict[str, str]]:
     named: dict[str, str] = {}
     for folder in folders:
         path, told = folder / "suite.yaml", _suite_file(folder)
-        if told.get("app", "fixture") == "fixture":
+        if told.get("app", "fixture") in ("fixture", "desktop"):
             apps.append(None)
             continue
         loaded = read_document(path, "suite")
         named = {**dict(named_in(loaded, ("app",))), **named}
         apps.append(read_app(loaded, folder))
-    if len({None if app is None else app.digest for app in apps}) > 1:
+    desktops = [_on_desktop(folder) for folder in folders]
+    if len(dict.fromkeys((d, None if a is None else a.digest) for a, d in zip(apps, desktops, strict=True))) > 1:
         wheres = ", ".join(shown(f) for f in folders)
         raise ConfigError(
             f"{shown(folders[0] / 'suite.yaml')}:1: the suites {wheres} are about different applications; certify each"
             " in a run of deskcert ci of its own"
         )
     return apps[0], named
+
+
+def _on_desktop(folder: Path) -> bool:
+    return _suite_file(folder).get("app") == "desktop"
 
 
 def _with_included(folder: Path, *, builtin: bool) -> list[Path]:
