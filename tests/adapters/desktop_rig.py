@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import os
@@ -13,9 +14,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
+
+from deskcert.adapters.linux.bus import AccessBus
 
 QT_WINDOW = Path(__file__).with_name("qt_window.py")
 NEEDED = ("Xvfb", "dbus-daemon")
@@ -65,6 +69,9 @@ class Desktop:
             bus = self._spawn(["dbus-daemon", "--session", "--nofork", "--print-address=1"], stdout=subprocess.PIPE)
             assert bus.stdout is not None
             self.env["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().decode().strip()
+            # A program that comes before the accessibility bus does not wait for it.
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, _accessible(self.bus)).result()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -139,14 +146,14 @@ class Program:
         with self._told:
             return self._told.wait_for(lambda: holds(self.lines), timeout)
 
-    def tell(self, line: str) -> None:
+    def tell(self, line: str, timeout: float = 30) -> None:
         """An order to the Qt window, which has been carried out when this returns."""
         assert self.process.stdin is not None
         done = f"done {line}"
         before = self.lines.count(done)
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        assert self.wait_for(lambda lines: lines.count(done) > before), (line, self.lines)
+        assert self.wait_for(lambda lines: lines.count(done) > before, timeout), (line, self.lines)
 
     def effects(self) -> list[str]:
         return [line.removeprefix("effect ") for line in self.lines if line.startswith("effect ")]
@@ -162,6 +169,10 @@ class Program:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+async def _accessible(bus: str) -> None:
+    await (await AccessBus.connect(bus)).close()
 
 
 def _state(pid: int) -> str:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFormLayout,
+    QGridLayout,
     QGroupBox,
     QHBoxLayout,
     QLabel,
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
     QMessageBox,
     QPlainTextEdit,
     QPushButton,
+    QScrollArea,
     QSlider,
     QVBoxLayout,
     QWidget,
@@ -108,6 +110,15 @@ class Window(QMainWindow):
             self.box.addWidget(widget)
         self.named |= {"Express": express, "Colour": colour}
 
+    def many(self, count: int) -> None:
+        """A grid that is far larger than the window, in a place of its own."""
+        inner, place = QWidget(), QScrollArea()
+        grid = QGridLayout(inner)
+        for i in range(count):
+            grid.addWidget(QPushButton(f"Button {i}"), i // 20, i % 20)
+        place.setWidget(inner)
+        self.box.addWidget(place)
+
     def obey(self, order: str) -> None:
         do, _, rest = order.partition(" ")
         name, _, to = rest.partition(" ")
@@ -136,8 +147,7 @@ class Window(QMainWindow):
             case "unmodal" if self.modal is not None:
                 self.modal.hide()
             case "many":
-                for i in range(int(name)):
-                    self.button(f"Button {i}")
+                self.many(int(name))
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ class LinuxAdapter:
                     raise _absent(selector)
                 await asyncio.sleep(_LOOK_EVERY_S)
         except BaseException:
-            bus.close()
+            await bus.close()
             raise
 
     # Observing
@@ -188,7 +188,7 @@ class LinuxAdapter:
 
     async def close(self) -> None:
         """Leaves the application as it is."""
-        self._bus.close()
+        await self._bus.close()
         self._desk.close()
 
 

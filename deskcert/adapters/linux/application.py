@@ -130,5 +130,6 @@ async def _toolkit(bus: AccessBus, root: ObjectRef, deadline: Deadline) -> Toolk
         tells_modal=not qt,
         places_on_screen=not gtk4,
         chooses_in_combo=not qt,
+        rows_by_table=said.casefold() == "gtk" and not gtk4,
         effect_after_ms=_QT_PRESS_MS if qt else 0,
     )

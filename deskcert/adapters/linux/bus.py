@@ -1,6 +1,6 @@
 """One connection to the accessibility bus: bounded, with deadlines, and with answers that are known, absent or unknown.
 
-- At most 32 calls are in flight: dbus-fast loses its connection when its socket's buffer is full.
+- At most 64 calls are in flight: dbus-fast loses its connection when its socket's buffer is full.
 - A call that is not answered in time is *unknown*. `UnknownObject` and the like are *absent*, on a read: on an action
   the same error may mean that the control is disabled (Qt), so a caller that acts reads the state first.
 - A process that did not answer once is not asked again under the same deadline: one hang costs one time-out.
@@ -21,10 +21,11 @@ from deskcert_schema.vocabulary import DetailKind
 
 __all__ = ["IN_FLIGHT", "AccessBus", "Answered", "Deadline", "NotAnswered", "ObjectRef", "ProcessGone", "Refused"]
 
-IN_FLIGHT: Final = 32
+IN_FLIGHT: Final = 64
 _PROPERTIES: Final = "org.freedesktop.DBus.Properties"
 _DBUS: Final = "org.freedesktop.DBus"
 _CONNECT_S: Final = 5.0
+_CLOSE_S: Final = 1.0
 _NEVER_THERE: Final = frozenset(
     f"org.freedesktop.DBus.Error.{name}"
     for name in ("UnknownObject", "UnknownMethod", "UnknownInterface", "UnknownProperty", "InvalidArgs")
@@ -69,9 +70,8 @@ class NotAnswered:
 class Deadline:
     """A point in time, and the processes that have let a call time out before it."""
 
-    def __init__(self, budget_ms: float, *, call_ms: int = 1_000) -> None:
+    def __init__(self, budget_ms: float) -> None:
         self.at = time.monotonic() + budget_ms / 1000
-        self.call_s = call_ms / 1000
         self.hung: set[str] = set()
 
     def left_s(self) -> float:
@@ -114,10 +114,10 @@ class AccessBus:
                 await made._register()
                 return made
         except AdapterError:
-            _drop(session)
+            await _drop(session)
             raise
         except Exception as error:
-            _drop(session)
+            await _drop(session)
             raise _unavailable(f"{type(error).__name__}: {error}") from error
 
     async def _register(self) -> None:
@@ -155,21 +155,18 @@ class AccessBus:
             signature=signature,
             body=list(body),
         )
+        out = False
         try:
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + max(0.0, deadline.left_s())):
-                await self._slots.acquire()
-        except TimeoutError:
-            return NotAnswered("the budget ended before the call could be made", sent=False)
-        try:
-            async with asyncio.timeout(max(0.0, min(deadline.call_s, deadline.left_s()))):
+            async with asyncio.timeout(max(0.0, deadline.left_s())), self._slots:
+                out = True
                 reply = await self._connection.call(message)
         except TimeoutError:
+            if not out:
+                return NotAnswered("the budget ended before the call could be made", sent=False)
             deadline.hung.add(ref.bus)
             return NotAnswered("the application did not answer in time")
         except (OSError, EOFError) as error:
-            return NotAnswered(f"the accessibility bus is gone: {error}")
-        finally:
-            self._slots.release()
+            return NotAnswered(f"the accessibility bus is gone: {error}", sent=out)
         if reply.message_type.name != "ERROR":
             return Answered(tuple(reply.body))
         return self._refused(ref, reply, deadline)
@@ -218,15 +215,17 @@ class AccessBus:
         daemon = ObjectRef(_DBUS, "/org/freedesktop/DBus")
         return await self.ask(daemon, _DBUS, "GetConnectionUnixProcessID", deadline, signature="s", body=[bus])
 
-    def close(self) -> None:
-        _drop(self._connection)
-        _drop(self._session)
+    async def close(self) -> None:
+        await _drop(self._connection)
+        await _drop(self._session)
 
 
-def _drop(connection: Any) -> None:
+async def _drop(connection: Any) -> None:
+    """Its reader ends with an error of its own, which nobody else would take."""
     if connection is not None:
         with contextlib.suppress(Exception):
             connection.disconnect()
+            await asyncio.wait_for(connection.wait_for_disconnect(), _CLOSE_S)
 
 
 def _unavailable(why: str) -> AdapterError:

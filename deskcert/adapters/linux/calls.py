@@ -13,10 +13,11 @@ from deskcert.adapters.linux.facts import Facts, Toolkit, action_for
 from deskcert.adapters.linux.words import State
 from deskcert.contract.evidence import Known
 
-__all__ = ["BusCall", "Impossible", "calls_for"]
+__all__ = ["BusCall", "Impossible", "calls_for", "chosen_by_row"]
 
 _ANYWHERE: Final = 6
 """`ScrollTo`: wherever it takes the least scrolling."""
+_TABLE: Final = "org.a11y.atspi.Table"
 _SET: Final = "org.freedesktop.DBus.Properties"
 
 
@@ -37,12 +38,12 @@ class Impossible:
 
 
 def calls_for(action: Action, looked: Looked, toolkit: Toolkit, index: int) -> tuple[BusCall, ...] | Impossible:
-    """In order. `index`: the element's number in its parent, read just now."""
+    """In order. `index`: the element's number, or its row's, in what it is chosen in, read just now."""
     facts = looked.facts
     assert facts is not None
     match action.command:
-        case "click" | "check" | "uncheck" | "toggle" | "expand" | "collapse" | "press":
-            return _activation(action.command, looked, index)
+        case "click" | "double-click" | "check" | "uncheck" | "toggle" | "expand" | "collapse" | "press":
+            return _activation(action.command, looked, index, rows=chosen_by_row(looked, toolkit))
         case "set-value" | "clear" if facts.word in ("slider", "spinbutton") and action.command == "set-value":
             return _number(facts, action.value or "")
         case "set-value" | "clear":
@@ -60,16 +61,24 @@ def calls_for(action: Action, looked: Looked, toolkit: Toolkit, index: int) -> t
             return Impossible(f"{action.command} has no semantic form on the desktop")
 
 
-def _activation(command: str, looked: Looked, index: int) -> tuple[BusCall, ...] | Impossible:
+def chosen_by_row(looked: Looked, toolkit: Toolkit) -> bool:
+    return toolkit.rows_by_table and looked.holder is not None and looked.holder[0].word in ("table", "tree")
+
+
+def _activation(command: str, looked: Looked, index: int, *, rows: bool) -> tuple[BusCall, ...] | Impossible:
     """By the action's name, never by its number alone; an entry of a list is chosen in the list."""
-    facts, parent = looked.facts, looked.parent
+    facts, holder = looked.facts, looked.holder
     assert facts is not None
     number = action_for(command, facts)
     if number is not None and isinstance(facts.actions, Known):
         name = facts.actions.value[number][0]
         return (BusCall(facts.ref, words.ACTION, "DoAction", "i", (number,), f"DoAction {name}"),)
-    if command == "click" and parent is not None and facts.word in words.ITEMS and facts.is_(State.SELECTABLE):
-        return (BusCall(parent.ref, words.SELECTION, "SelectChild", "i", (index,), "SelectChild"),)
+    if command == "click" and holder is not None and facts.word in words.ITEMS and facts.is_(State.SELECTABLE):
+        if index < 0:
+            return Impossible("its number in the list could not be read")
+        if rows:
+            return (BusCall(holder[0].ref, _TABLE, "AddRowSelection", "i", (index,), "AddRowSelection"),)
+        return (BusCall(holder[0].ref, words.SELECTION, "SelectChild", "i", (index,), "SelectChild"),)
     return Impossible(f"the element offers no action for {command}")
 
 

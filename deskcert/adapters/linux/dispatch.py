@@ -21,7 +21,7 @@ from deskcert.adapters.base import Action, Dispatch, DispatchEnd, Gone, Live, Po
 from deskcert.adapters.linux import words
 from deskcert.adapters.linux.application import Application
 from deskcert.adapters.linux.bus import AccessBus, Answered, Deadline, NotAnswered, ProcessGone, Refused
-from deskcert.adapters.linux.calls import BusCall, Impossible, calls_for
+from deskcert.adapters.linux.calls import BusCall, Impossible, calls_for, chosen_by_row
 from deskcert.adapters.linux.evidence import Look, Looked, differences
 from deskcert.adapters.linux.physical import PHYSICAL, focus_window, middle, pointer, pressed
 from deskcert.adapters.linux.reading import state_bits
@@ -49,14 +49,14 @@ class Dispatcher:
         self._look = Look(bus, desk, app, place, headed=headed)
 
     async def perform(self, action: Action, expected: Evidence, *, budget_ms: int, at: PointHook) -> Dispatch:
-        deadline = Deadline(budget_ms, call_ms=budget_ms)
+        deadline = Deadline(budget_ms)
         looked = await self._look.at(action, deadline)
         if (early := _not_as_expected(looked, expected)) is not None:
             return early
         if self._headed and (action.command in PHYSICAL or action.command == "press"):
             return await self._by_hand(action, looked, deadline, at)
         try:
-            index = await self._index(deadline)
+            index = await self._index(looked, deadline)
         except ProcessGone:
             return _not_sent("the process has ended")
         calls = calls_for(action, looked, self._app.toolkit, index)
@@ -64,9 +64,13 @@ class Dispatcher:
             return _not_sent(calls.why, unsupported=True)
         return await self._send(calls, deadline, at)
 
-    async def _index(self, deadline: Deadline) -> int:
-        found = await self._bus.ask(self._place.ref, words.ACCESSIBLE, "GetIndexInParent", deadline)
-        return int(found.value) if isinstance(found, Known) else self._place.index
+    async def _index(self, looked: Looked, deadline: Deadline) -> int:
+        child = looked.holder[1].ref if looked.holder is not None else self._place.ref
+        if chosen_by_row(looked, self._app.toolkit):
+            place = await self._bus.get(child, "org.a11y.atspi.TableCell", "Position", deadline)
+            return int(place.value[0]) if isinstance(place, Known) else -1
+        found = await self._bus.ask(child, words.ACCESSIBLE, "GetIndexInParent", deadline)
+        return int(found.value) if isinstance(found, Known) else -1
 
     async def _send(self, calls: tuple[BusCall, ...], deadline: Deadline, at: PointHook) -> Dispatch:
         sent: list[str] = []

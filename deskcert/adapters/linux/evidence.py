@@ -21,9 +21,9 @@ from deskcert.adapters.linux.tree import (
     Place,
     context_of,
     filled,
+    holder_of,
     label_of,
     node_id,
-    offers_selection,
     on_same_line,
     scaled,
     visibility,
@@ -56,7 +56,8 @@ class Looked:
 
     probed: Probed
     facts: Facts | None = None
-    parent: Facts | None = None
+    holder: tuple[Facts, Facts] | None = None
+    """What it is chosen in, and the child of that which is chosen with it."""
     window: Facts | None = None
     choice: Choice | None = None
 
@@ -102,8 +103,7 @@ class Look:
             evidence = replace(evidence, options=choice.counts, value=shown)
         compared = _compared(evidence, self._headed)
         evidence = replace(evidence, compared=compared, digest=hashlib.sha256(compared.encode()).hexdigest())
-        parent = chain[0] if chain else None
-        return Looked(Live(evidence), target, parent, chain[-1] if chain else target, choice)
+        return Looked(Live(evidence), target, holder_of(target, chain), chain[-1] if chain else target, choice)
 
     async def _row(self, deadline: Deadline) -> Facts | None:
         if self._place.row is None:
@@ -133,7 +133,7 @@ class Look:
         for facts in reversed(chain):
             above = visibility(facts, above, toolkit).visible
         seen = visibility(target, above, toolkit)
-        selectable = bool(chain) and offers_selection(chain[0])
+        selectable = holder_of(target, chain) is not None
         return Evidence(
             document=self._app.generation,
             node=node_id(target.ref, self._app),

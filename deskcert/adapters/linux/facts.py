@@ -30,7 +30,8 @@ _EXPAND: Final = (
 )
 _MENU: Final = ("click", "press", "show menu", "showmenu", "activate")
 _PRESSED: Final = frozenset({"button", "link", "menuitem", "menubutton"}) | words.CHECKABLE
-_CHOOSE: Final = ("click", "press", "activate", "jump", "select", "dodefault")
+_CHOOSE: Final = ("click", "press", "jump", "select", "dodefault")
+"""Not `activate`: on an entry of a list that is what a double click does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Toolkit:
     """GTK 4 answers places within the window, whatever it is asked for."""
     chooses_in_combo: bool = True
     """Qt lets a combo box's list be selected in, and keeps the combo box as it was."""
+    rows_by_table: bool = False
+    """GTK 3 refuses `SelectChild` on rows, and takes `AddRowSelection`."""
     effect_after_ms: int = 0
     """A button's effect may come so long after DoAction has answered True (Qt animates the press for 100 ms)."""
 
@@ -168,6 +171,8 @@ def action_for(command: str, facts: Facts) -> int | None:
             names = _MENU
         case "click" if facts.word in words.ITEMS:
             names = _CHOOSE
+        case "double-click" if facts.word in words.ITEMS:
+            names = ("activate",)
         case "click" | "press":
             names = _PRESS
         case "toggle" | "check" | "uncheck":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -132,7 +132,7 @@ class _Flat:
         facts = branch.facts
         seen = visibility(facts, above, self._app.toolkit)
         row = row_of(facts, parent)
-        node = self._node(branch, chain, seen, parent, row)
+        node = self._node(branch, chain, seen, row)
         self._nodes.append({"d": depth, "path": path, **node})
         self._places[node_id(facts.ref, self._app)] = self._place(facts, chain, index, row)
         inner = Known(True) if seen.offscreen else seen.visible
@@ -147,11 +147,9 @@ class _Flat:
         )
         return Place(facts.ref, tuple(f.ref for f in chain), told, index, row.ref if row is not None else None)
 
-    def _node(
-        self, branch: Branch, chain: list[Facts], seen: Visibility, parent: Branch | None, row: Facts | None
-    ) -> dict[str, Any]:
+    def _node(self, branch: Branch, chain: list[Facts], seen: Visibility, row: Facts | None) -> dict[str, Any]:
         facts = branch.facts
-        selectable = parent is not None and offers_selection(parent.facts)
+        selectable = holder_of(facts, chain) is not None
         offered = capabilities(facts, self._app.toolkit, headed=self._headed, in_selection=selectable)
         interactive = facts.word in words.INTERACTIVE and bool(offered)
         name = facts.accessible_name()
@@ -209,6 +207,18 @@ def offers_selection(facts: Facts) -> bool:
     if isinstance(facts.interfaces, Known):
         return words.SELECTION in facts.interfaces.value
     return facts.word in ("listbox", "table", "tree", "tablist", "combobox", "menu")
+
+
+def holder_of(target: Facts, chain: Sequence[Facts]) -> tuple[Facts, Facts] | None:
+    """What the element is chosen in, and which child of that it is part of (GTK 3 puts cells into cells)."""
+    child = target
+    for facts in chain:
+        if offers_selection(facts):
+            return facts, child
+        if facts.word != "cell":
+            return None
+        child = facts
+    return None
 
 
 def label_of(row: Facts | None) -> str | None:
