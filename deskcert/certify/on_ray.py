@@ -7,6 +7,7 @@ A task is never tried again: a shard that was run twice would be inconclusive, a
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from deskcert_schema.errors import HarnessError, UsageError
 __all__ = ["Part", "run_shards"]
 
 _SAID = 20_000
+_REACH_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ def run_shards(
         ray: Any = import_module("ray")
     except ImportError:
         raise UsageError("--ray needs Ray: pip install 'deskcert[ray]'; or take --shard and deskcert merge") from None
+    _reach(address)
     try:
         ray.init(address=address, log_to_driver=False, configure_logging=False)
     except Exception as exc:
@@ -69,6 +72,16 @@ def run_shards(
         return done
     finally:
         ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Ray itself asks for minutes where nobody listens."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
+        except (OSError, OverflowError) as exc:
+            raise HarnessError(f"there is no Ray cluster at {address}: {exc}") from exc
 
 
 def _command(number: int, count: int, attempt: str, out: Path, words: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ def _options(given: Overrides, only: str | None, tags: Sequence[str]) -> Iterato
         *(("agent", given.agent), ("policy", given.policy), ("config", given.config), ("trials", given.trials)),
         *(("seed", given.seed), ("workers", given.workers), ("transport", given.transport)),
         *(("isolation", given.isolation), ("proxy", given.proxy), ("screenshots", given.screenshots), ("only", only)),
+        ("max-failures", given.max_failures),
         *(("suite", suite) for suite in given.suites),
         *(("tag", tag) for tag in tags),
     )
@@ -40,6 +41,8 @@ def _options(given: Overrides, only: str | None, tags: Sequence[str]) -> Iterato
     for name, value in options:
         if value is not None:
             yield from (f"--{name}", str(value))
+    if given.tape:
+        yield "--tape"
 
 
 def emit(words: Sequence[str], *, shards: int, image: str | None) -> int:

@@ -218,6 +218,7 @@ def _certify(
     from deskcert.certify.suite import load_suites, make_plan, select
     from deskcert.certify.suite_certificate import SUITE_FILES
     from deskcert.report.ci.write import Reports
+    from deskcert.scoring.gate import unmet
     from deskcert.session.points import pause_from
     from deskcert_ledger import ProjectKey, default_key_path, load_pins
 
@@ -251,6 +252,9 @@ def _certify(
             f"{_count(runs, 'run')}{f' of shard {settings.shard}' if settings.shard.is_part else ''}; "
             f"isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
         )
+        had = {"isolation": settings.isolation, "proxy": settings.proxy, "custody": "owned"}
+        for sentence in unmet(settings.gate.get("require", {}), had):
+            progress.note(sentence)
         for scenario in settings.quarantine_over:
             progress.note(f"the quarantine of {scenario} is over: it counts again")
         running = run_campaign(settings, suite, out=out, key=key, pause=pause, progress=progress, resume=resume)

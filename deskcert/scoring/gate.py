@@ -16,7 +16,7 @@ from deskcert.scoring.tally import Tally
 from deskcert_schema.errors import UsageError
 from deskcert_schema.vocabulary import Attribution, RunOutcome, Severity
 
-__all__ = ["ExitCode", "Gate", "Reason", "exit_code", "reasons"]
+__all__ = ["ExitCode", "Gate", "Reason", "exit_code", "reasons", "unmet"]
 
 
 class ExitCode(IntEnum):
@@ -159,6 +159,15 @@ def _requirements(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
             words = f"{key} was {', '.join(weak) or 'not recorded'}; the gate requires {wanted}."
             found.append(Reason(ExitCode.NOT_CERTIFIED, words))
     return found
+
+
+def unmet(require: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
+    """What a campaign with this environment could never meet; one sentence each, before it is run."""
+    return [
+        f"the gate requires {key} {wanted}, and this has {environment[key]}: it will not be certified"
+        for key, wanted in sorted(require.items())
+        if key in environment and not _as_strong(key, environment[key], wanted)
+    ]
 
 
 def _as_strong(key: str, had: str, wanted: str) -> bool:
