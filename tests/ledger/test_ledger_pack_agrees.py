@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from conftest import ORIGIN, seeded
+from conftest import ORIGIN
 
 from deskcert_ledger import ProjectKey, pack_verifier
-from deskcert_ledger.keys import RunKey
 from deskcert_ledger.line import encode
+from deskcert_ledger.note import Signer
 from deskcert_ledger.reader import check_record
 from deskcert_schema.errors import LedgerFormatError
 
@@ -20,9 +20,9 @@ def taken(line: bytes, key: ProjectKey) -> bool:
     """Does the pack's verifier take this as the second line of a run?"""
     run = pack_verifier.Run({}, None)
     run.origin = ORIGIN
-    run_key = RunKey(ORIGIN, seeded("k")(32))
-    intro = key.introduce(ORIGIN, run_key.vkey)
-    start = {**HEAD, "seq": 0, "kind": "run.start", "origin": ORIGIN, "vkey": run_key.vkey, "key_intro": intro}
+    vkey = str(Signer(ORIGIN, b"\5" * 32).verifier)
+    intro = key.introduce(ORIGIN, vkey)
+    start = {**HEAD, "seq": 0, "kind": "run.start", "origin": ORIGIN, "vkey": vkey, "key_intro": intro}
     run.line(encode(start))
     try:
         run.line(line)
