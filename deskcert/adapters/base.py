@@ -27,6 +27,7 @@ __all__ = [
     "ObserveOptions",
     "PageAction",
     "PageAdapter",
+    "PictureAdapter",
     "PointHook",
     "Probed",
     "RawNode",
@@ -246,6 +247,15 @@ class Adapter(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class PictureAdapter(Protocol):
+    """What can be pictured: pages, and windows of a desktop."""
+
+    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
+        """A PNG in base 64, with a frame around `box` where one is given. Raises `AdapterError`."""
+        ...
 
 
 @runtime_checkable

@@ -28,11 +28,12 @@ from deskcert.adapters.linux.bus import AccessBus, Deadline, ProcessGone
 from deskcert.adapters.linux.dispatch import Dispatcher
 from deskcert.adapters.linux.evidence import Look
 from deskcert.adapters.linux.facts import Facts
+from deskcert.adapters.linux.picture import framed, png, taken
 from deskcert.adapters.linux.reading import Reader, bounds_showing, refs_of
 from deskcert.adapters.linux.tree import Place, flat
 from deskcert.adapters.linux.walk import Walk
 from deskcert.adapters.linux.words import State
-from deskcert.adapters.linux.x11 import Desk
+from deskcert.adapters.linux.x11 import Desk, windows_of
 from deskcert.contract.evidence import Evidence, Known, Unknown
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import DetailKind
@@ -174,6 +175,22 @@ class LinuxAdapter:
             raise AdapterError("the application has ended", kind=DetailKind.PROCESS_CHANGED) from error
         return _window(app, list(windows))
 
+    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
+        """Of the window that is in front, as a PNG in base 64, with a frame around `box`. Raises `AdapterError`."""
+        now = await self.window()
+        on_screen = await self._desk.run(windows_of(self._app.process.pid), budget_s=budget_ms / 1000)
+        shown = [w for w in on_screen if w.shown]
+        chosen = next((w for w in reversed(shown) if w.title.strip() == now.title), shown[-1] if shown else None)
+        if chosen is None:
+            raise AdapterError("the application has no window on the screen", kind=DetailKind.COMPONENT_LOST)
+        left, top, width, height, pixels = await self._desk.run(taken(chosen.box), budget_s=budget_ms / 1000)
+        if box is not None:
+            x, y, wide, tall = (v // 1_000 for v in box)
+            if not self._app.toolkit.places_on_screen:
+                x, y = x + chosen.box[0], y + chosen.box[1]
+            pixels = framed(width, height, pixels, (x - left, y - top, wide, tall))
+        return await asyncio.to_thread(png, width, height, pixels)
+
     def dialog(self) -> Dialog | None:
         """Always None: a dialog is a window of the tree, and does not keep the others from being read."""
         return None
@@ -181,6 +198,11 @@ class LinuxAdapter:
     def requests(self, number: int) -> tuple[RequestSeen, ...]:  # noqa: ARG002
         """Always empty: a desktop application's traffic is not seen here."""
         return ()
+
+    @property
+    def bus_lost(self) -> bool:
+        """The accessibility bus itself is gone: nothing can be seen or done any more."""
+        return bool(self._bus.lost)
 
     def _check_bus(self) -> None:
         if self._bus.lost:

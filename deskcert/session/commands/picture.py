@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from deskcert.adapters.base import PageAdapter
+from deskcert.adapters.base import PageAdapter, PictureAdapter
 from deskcert.contract.envelope import success
 from deskcert.session.answers import Refused
 from deskcert.session.args import Arg, ref
@@ -30,12 +30,14 @@ def _pages(desk: Desk) -> PageAdapter:
 
 
 async def _screenshot(desk: Desk, call: Call) -> dict[str, Any]:
-    pages, box = _pages(desk), None
+    if not isinstance(desk.adapter, PictureAdapter):
+        raise Refused(Code.PLATFORM_NOT_SUPPORTED, "no pictures can be taken here", phase="parse")
+    box = None
     if call.values["ref"] is not None:
         evidence = await live(desk, desk.saved(call.values["ref"]), call)
         box = evidence.box
     try:
-        data = await pages.picture(box, budget_ms=_BUDGET_MS)
+        data = await desk.adapter.picture(box, budget_ms=_BUDGET_MS)
     except AdapterError as exc:
         raise not_observed(exc) from exc
     if len(data) > _MOST_CHARACTERS:
