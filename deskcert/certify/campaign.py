@@ -17,7 +17,7 @@ import os
 import secrets
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from deskcert.certify.config import Settings
+from deskcert.certify.desktop import DesktopApplication, desktop_opener, no_browser
 from deskcert.certify.fixture import Application
 from deskcert.certify.forks import Forks
 from deskcert.certify.guarded import WarmBrowser, opener
@@ -36,7 +37,7 @@ from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
 from deskcert.certify.recorder import Recorder
 from deskcert.certify.resume import NOTHING_EARLIER, Earlier, earlier_runs, left_over
-from deskcert.certify.runner import Interrupted, Runner, RunReport
+from deskcert.certify.runner import Interrupted, OpenGuarded, Runner, RunReport
 from deskcert.certify.scrubbed import without_secrets
 from deskcert.certify.second_line import SecondLine, browser_arguments, settled
 from deskcert.certify.start_record import BrowserFacts, start_payload
@@ -173,7 +174,7 @@ class _Campaign:
             arguments = browser_arguments(self._settings, self._trust.hashes)
             async with (
                 Forks.started(self._token) as self._forks,
-                WarmBrowser.started(self._progress.note, arguments, headed=self._settings.headed) as browser,
+                self._browser(arguments) as browser,
             ):
                 workers = [asyncio.create_task(self._work(browser)) for _ in range(self._workers())]
                 with self._ended_by_signal(workers):
@@ -187,6 +188,11 @@ class _Campaign:
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
+
+    def _browser(self, arguments: Sequence[str]) -> AbstractAsyncContextManager[WarmBrowser | None]:
+        if self._suite.desktop:
+            return no_browser()
+        return WarmBrowser.started(self._progress.note, arguments, headed=self._settings.headed)
 
     def _leave_log(self) -> None:
         from deskcert_ledger.project_log import COPY
@@ -222,7 +228,7 @@ class _Campaign:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
 
-    async def _work(self, browser: WarmBrowser) -> None:
+    async def _work(self, browser: WarmBrowser | None) -> None:
         """One worker: run after run. The next run's application starts while this one goes on."""
         ahead: _Ahead | None = self._next()
         now: _Ahead | None = None
@@ -269,13 +275,15 @@ class _Campaign:
     async def _started(self, folder: Path, tls: tuple[Path, Path] | None) -> UnderTest:
         if (app := self._suite.app) is not None:
             return await OwnApplication.start(app, folder, token=self._token, secrets=self._suite.secrets)
+        if self._suite.desktop:
+            return await DesktopApplication.start(folder, token=self._token)
         return await Application.start(folder, token=self._token, tls=tls, forks=self._forks)
 
-    async def _one(self, now: _Ahead, browser: WarmBrowser) -> RunReport:
+    async def _one(self, now: _Ahead, browser: WarmBrowser | None) -> RunReport:
         from deskcert_ledger import RunLedger, SystemClock
         from deskcert_ledger.keys import project_of
 
-        facts = await browser.facts()
+        facts = None if browser is None else await browser.facts()
         folder = self._out / "runs" / now.run
         start = self._start(now.planned, run=now.run, certification=self._certification, browser=facts)
         # A few milliseconds in the event loop: nothing may come between a ledger's first record and its run.
@@ -296,7 +304,7 @@ class _Campaign:
             folder=folder,
             recorder=Recorder(without_secrets(ledger, self._suite.secrets)),
             application=now.application,
-            open_guarded=opener(browser, self._suite, self._at_point, screenshots=self._settings.screenshots),
+            open_guarded=self._opener(now, browser),
             agent=self._settings.agent,
             cwd=self._settings.base,
             token=f"{self._token}.{now.run}",
@@ -322,6 +330,12 @@ class _Campaign:
             self._todo.clear()
             self._progress.note(f"no further run: {self._failures} failed, and --max-failures is {most}")
         return True
+
+    def _opener(self, now: _Ahead, browser: WarmBrowser | None) -> OpenGuarded:
+        screenshots, headed = self._settings.screenshots, self._settings.headed
+        if browser is not None:
+            return opener(browser, self._suite, self._at_point, screenshots=screenshots)
+        return desktop_opener(now.application, self._suite, self._at_point, headed=headed, screenshots=screenshots)
 
     def _hidden(self) -> tuple[Path, ...]:
         """What an isolated agent sees nothing of: every ledger, the applications' data, the key."""

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from deskcert.certify.desktop import DesktopApplication
 from deskcert.certify.documents import shown
 from deskcert.certify.fixture import Application, NotUnderstood
 from deskcert.certify.own_preflight import page_problem, try_own
@@ -30,7 +31,8 @@ async def preflight(suite: Suite, *, token: str) -> None:
     if not own:
         return
     with tempfile.TemporaryDirectory(prefix="deskcert-") as folder:
-        application = await Application.start(Path(folder), token=token)
+        start = DesktopApplication.start if suite.desktop else Application.start
+        application: Application | DesktopApplication = await start(Path(folder), token=token)
         try:
             kinds = await application.effect_kinds()
             problems = [p for scenario in own async for p in _problems(application, scenario, kinds, token)]
@@ -41,7 +43,7 @@ async def preflight(suite: Suite, *, token: str) -> None:
 
 
 async def _problems(
-    application: Application, scenario: Scenario, kinds: Sequence[str], token: str
+    application: Application | DesktopApplication, scenario: Scenario, kinds: Sequence[str], token: str
 ) -> AsyncIterator[str]:
     name = shown(scenario.path)
     try:
@@ -49,7 +51,7 @@ async def _problems(
     except NotUnderstood as exc:
         yield f"{name}:{scenario.start_line}: start: {exc}"
     else:
-        if (why := await page_problem(url)) is not None:
+        if isinstance(application, Application) and (why := await page_problem(url)) is not None:
             yield f"{name}:{scenario.start_line}: start: {why}"
     for line, item in zip(scenario.oracle_lines, scenario.oracle, strict=True):
         wanted = item.get("effect") or item.get("no_effect") or {}

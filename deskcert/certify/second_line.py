@@ -39,6 +39,10 @@ def settled(settings: Settings, suite: Suite, note: Callable[[str], None]) -> Se
     `ConfigError` where a proxy is required and a policy has no usable network section."""
     if settings.proxy == "off":
         return settings
+    if suite.desktop:
+        if settings.proxy == "required":
+            raise ConfigError("a desktop application has no browser whose network a proxy could watch; take proxy: off")
+        return replace(settings, proxy="off")
     from deskcert_proxy.rules import compile_network
 
     try:

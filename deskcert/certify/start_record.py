@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from deskcert.certify.config import Settings
+from deskcert.certify.desktop import desktop_facts
 from deskcert.certify.suite import Planned, Suite, policy_for
 from deskcert.scoring.gate import Gate
 
@@ -71,9 +72,20 @@ def start_payload(
         told["set_aside"] = [dict(s) for s in set_aside]
     if browser is not None:
         told["browser"] = browser.recorded()
+    if suite.desktop:
+        told["desktop"] = desktop_facts()
+        told["versions"] = {**told["versions"], **_desktop_versions()}
     if pause_at is not None:
         told["pause_at"] = pause_at
     return told
+
+
+def _desktop_versions() -> dict[str, str]:
+    found = {}
+    for name in ("dbus-fast", "pyside6-essentials"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def versions(browser: BrowserFacts | None) -> Mapping[str, str]:

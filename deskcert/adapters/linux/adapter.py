@@ -105,7 +105,9 @@ class LinuxAdapter:
         self._check_bus()
         if self._app.process.alive:
             return self._app
-        found = await find(self._bus, self._selector, deadline)
+        latest = deadline.left_s() / 2
+        while (found := await find(self._bus, self._selector, deadline)) is None and deadline.left_s() > latest:
+            await asyncio.sleep(_LOOK_EVERY_S)  # it may be on its way back
         if found is None:
             raise _absent(self._selector)
         if found.generation != self._app.generation:
