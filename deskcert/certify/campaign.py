@@ -43,6 +43,7 @@ from deskcert.certify.second_line import SecondLine, browser_arguments, settled
 from deskcert.certify.start_record import BrowserFacts, start_payload
 from deskcert.certify.suite import Planned, Suite, make_plan, policy_for
 from deskcert.certify.under_test import UnderTest
+from deskcert.certify.vouching import log_of, witness_of
 from deskcert.scoring.plan import Charter
 from deskcert.session.points import Pause, PauseAt, nothing
 from deskcert.ways.isolation import Sandbox
@@ -50,7 +51,7 @@ from deskcert_schema.errors import ConfigError, HarnessError, LedgerUnavailable
 
 if TYPE_CHECKING:
     from deskcert_ledger import ProjectKey
-    from deskcert_ledger.project_log import ProjectLog
+    from deskcert_ledger.witness import WitnessProcess
 
 __all__ = ["CampaignResult", "only_one", "run_campaign"]
 
@@ -130,13 +131,14 @@ class _Campaign:
         self._pause_at = None if pause is None else str(pause)
         self._at_point = nothing if pause is None else Pause(pause)
         self._token = secrets.token_hex(8)
-        self._log = _project_log(settings.base, key, progress)
+        self._log = log_of(settings.base, key, progress)
         self._certification = settings.shard.certification()
         self._trust = Trust(len(plan), proxied=settings.proxy != "off", https=suite.https)
         self._todo = list(enumerate(plan, start=1))
         self._failures = 0
         self.earlier = NOTHING_EARLIER
         self._forks: Forks | None = None
+        self._witness: WitnessProcess | None = None
         self.reports: list[RunReport] = []
         self.interrupted = False
 
@@ -170,6 +172,7 @@ class _Campaign:
         # Playwright starts its driver with our environment, and the browser inherits it: that is how they are found.
         outer = os.environ.get(TOKEN_VARIABLE)
         os.environ[TOKEN_VARIABLE] = self._token
+        self._witness = witness_of(progress=self._progress)
         try:
             arguments = browser_arguments(self._settings, self._trust.hashes)
             async with (
@@ -185,6 +188,8 @@ class _Campaign:
                 os.environ[TOKEN_VARIABLE] = outer
             await asyncio.to_thread(reaper.close)
             self._leave_log()
+            if self._witness is not None:
+                self._witness.close()
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
@@ -295,6 +300,7 @@ class _Campaign:
             clock=SystemClock(),
             rng=secrets.token_bytes,
             register=None if self._log is None else self._log.begin(now.run),
+            witness=self._witness,
         )
         scenario = now.planned.scenario
         _LOG.info("run started", run=now.run, seed=now.planned.seed)
@@ -359,20 +365,6 @@ class _Campaign:
         self._failures += not good
         rules = ", ".join(dict.fromkeys(f.about.id for f in judgement.findings))
         return good, outcome.value.replace("_", " ") + (f" ({rules})" if rules else "")
-
-
-def _project_log(base: Path, key: ProjectKey, progress: Progress) -> ProjectLog | None:
-    """The log in `.deskcert/log`; none where that cannot be written, as in a checkout that is read-only."""
-    from deskcert_ledger import SystemClock
-    from deskcert_ledger.project_log import ProjectLog
-
-    folder = base / ".deskcert" / "log"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as exc:
-        progress.note(f"no project log, so that a run left out would not show: {folder}: {exc.strerror}")
-        return None
-    return ProjectLog(folder, key, SystemClock(), campaign=secrets.token_hex(8))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ def _message(seconds: int, text: str) -> bytes:
 class Witness:
     """A key that cosigns checkpoints. Whoever holds it first checks that the log only grew."""
 
-    def __init__(self, name: str, seed: bytes) -> None:
-        self._private = Ed25519PrivateKey.from_private_bytes(seed)
+    def __init__(self, name: str, seed: bytes | None) -> None:
+        """Without a seed the key is drawn here, and nobody else ever holds it."""
+        self._private = Ed25519PrivateKey.generate() if seed is None else Ed25519PrivateKey.from_private_bytes(seed)
         self.verifier = Verifier(check_key_name(name), ALG_COSIGNATURE, self._private.public_key().public_bytes_raw())
 
     def cosign(self, text: str, seconds: int) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 
 from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.checkpoint import Checkpoint
-from deskcert_ledger.keys import introduced_by
+from deskcert_ledger.keys import introduced_by, witness_text
 from deskcert_ledger.merkle import EMPTY_ROOT
-from deskcert_ledger.note import Verifier, parse_vkey
+from deskcert_ledger.note import ALG_COSIGNATURE, Verifier, parse_vkey
 from deskcert_ledger.report import EpochReport
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -45,6 +45,8 @@ class Epochs:
         self._pins, self._every = pins, every_signature
         self._notes_there = notes_there
         self.origin = ""
+        self.witness: Verifier | None = None
+        """The run's own, in another process."""
         self.all: list[Epoch] = []
         self.notes = self.signatures = 0
         self.signed_size = 0
@@ -58,6 +60,8 @@ class Epochs:
             raise LedgerTampered("run.start names no origin")
         self.origin = origin
         self._open(0, data)
+        if "witness" in data:
+            self.witness = self._introduced_witness(data)
 
     def recover(self, seq: int, byte: int, data: dict[str, Any]) -> None:
         """A `recovery` record with number `seq` at offset `byte`: the previous key's range ends here."""
@@ -88,6 +92,17 @@ class Epochs:
                 "or one that was replaced"
             )
         self.all.append(Epoch(first, key, pin))
+
+    def _introduced_witness(self, data: dict[str, Any]) -> Verifier:
+        vkey, intro = data["witness"], data.get("witness_intro")
+        try:
+            key = parse_vkey(str(vkey))
+        except LedgerFormatError as error:
+            raise LedgerTampered(f"the witness's key is none: {error}") from error
+        introduced = any(introduced_by(str(intro), self.origin, str(vkey), pin, witness_text) for pin in self._pins)
+        if key.algorithm != ALG_COSIGNATURE or (self._pins and not introduced):
+            raise LedgerTampered("the witness's key is not introduced by the pinned key")
+        return key
 
     def note(self, note: Checkpoint) -> None:
         """A note whose root matched the tree at its size."""

@@ -91,17 +91,22 @@ class _Quorum:
     """Names on the final checkpoint that are neither the run key's nor in the policy."""
     asked: bool = False
     problem: str = ""
+    seen: int | None = None
+    """When the run's own witness cosigned the final checkpoint."""
 
 
 def _quorum(evidence: Evidence, policy: VerifierPolicy | None) -> _Quorum:
     """Raises nothing: a cosignature of a known witness that does not hold is tampering, as a note's own would be."""
     final = evidence.final if evidence.final_seen else None
     own = {(epoch.key.name, epoch.key.id) for epoch in evidence.epochs.all}
+    seen = _seen_by_own(evidence)
+    if (witness := evidence.epochs.witness) is not None:
+        own.add((witness.name, witness.id))
     known = {} if policy is None else {(key.name, key.id): name for name, key in policy.witnesses.items()}
     others = [] if final is None else [item for item in final.note.signatures if (item.name, item.key_id) not in own]
     unknown = tuple(item.name for item in others if (item.name, item.key_id) not in known)
     if policy is None:
-        return _Quorum(unknown=unknown)
+        return _Quorum(unknown=unknown, seen=seen)
     reports: list[WitnessReport] = []
     cosigned: set[str] = set()
     for name, key in policy.witnesses.items():
@@ -115,7 +120,19 @@ def _quorum(evidence: Evidence, policy: VerifierPolicy | None) -> _Quorum:
         reports.append(WitnessReport(name, str(key), seconds))
     met = evidence.tampered is None and policy.met_by(frozenset(cosigned))
     problem = "" if met else f"the policy's quorum {policy.quorum!a} is not reached: cosigned by {sorted(cosigned)}"
-    return _Quorum(met, tuple(reports), unknown, asked=policy.quorum != "none", problem=problem)
+    return _Quorum(met, tuple(reports), unknown, asked=policy.quorum != "none", problem=problem, seen=seen)
+
+
+def _seen_by_own(evidence: Evidence) -> int | None:
+    """When the run's own witness, a process beside it, cosigned the final checkpoint; seconds, or None."""
+    witness, final = evidence.epochs.witness, evidence.final if evidence.final_seen else None
+    if witness is None or final is None:
+        return None
+    try:
+        return cosigned_at(final.note, witness)
+    except LedgerTampered as error:
+        evidence.tamper(str(error), evidence.tree.size, evidence.offset)
+        return None
 
 
 def _words(evidence: Evidence, *, sealed: bool, signed: int, allow_elided: bool, met: bool) -> list[tuple[str, Word]]:
@@ -149,6 +166,9 @@ def _checked(evidence: Evidence, quorum: _Quorum) -> Iterator[str]:
         if witness.seconds is not None:
             when = datetime.fromtimestamp(min(witness.seconds, _LAST_SECOND), UTC).isoformat()
             yield f"the cosignature of witness {witness.name!a} on the final checkpoint, of {when}"
+    if quorum.seen is not None:
+        when = datetime.fromtimestamp(min(quorum.seen, _LAST_SECOND), UTC).isoformat()
+        yield f"the cosignature of the run's own witness, which saw the ledger only grow, on its end, {when}"
     if evidence.schema:
         yield f"schemas: {evidence.unschemed} problems"
 
@@ -179,6 +199,10 @@ def _not_checked(evidence: Evidence, quorum: _Quorum, *, allow_elided: bool) -> 
     yield from absent(evidence.folder, sealed=evidence.final_seen, torn=evidence.torn_kept)
     if not quorum.met:
         yield "that others saw this checkpoint: the policy's quorum is not reached"
+    elif quorum.seen is not None and not quorum.asked:
+        yield "truncation or replacement before the seal by the run's process and its witness together (--policy)"
+    elif evidence.epochs.witness is not None and not quorum.asked:
+        yield "truncation or replacement by a holder of the run key before the seal: the run's witness did not cosign"
     elif not quorum.asked:
         yield "truncation or replacement by a holder of the run key before the seal: no witness was asked (--policy)"
     yield "whether a whole run was left out: there is no project log"

@@ -36,6 +36,11 @@ def introduction_text(origin: str, vkey: str) -> str:
     return f"deskcert run key\n{origin}\n{vkey}\n"
 
 
+def witness_text(origin: str, vkey: str) -> str:
+    """What the project key signs to introduce the witness of a run."""
+    return f"deskcert witness key\n{origin}\n{vkey}\n"
+
+
 def project_of(folder: Path) -> str:
     """A key-name-safe project name from the folder that holds `.deskcert`."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-") or "project"
@@ -72,6 +77,10 @@ class ProjectKey:
     def introduce(self, origin: str, run_vkey: str) -> str:
         """The signed note that stands as `key_intro` beside the run's vkey."""
         return self.sign_note(introduction_text(origin, run_vkey))
+
+    def introduce_witness(self, origin: str, vkey: str) -> str:
+        """The signed note that stands as `witness_intro` beside the witness's key."""
+        return self.sign_note(witness_text(origin, vkey))
 
     @classmethod
     def load(cls, path: Path, *, ask: Callable[[], str] = passphrase) -> ProjectKey:
@@ -195,13 +204,18 @@ class RunKey:
         self._signer = None
 
 
-def introduced_by(note_text: str, origin: str, vkey: str, pin: Verifier) -> bool:
-    """Does `note_text` introduce `vkey` for `origin`, with a signature of `pin` that holds? Never raises."""
+def introduced_by(
+    note_text: str, origin: str, vkey: str, pin: Verifier, said: Callable[[str, str], str] = introduction_text
+) -> bool:
+    """Does `note_text` introduce `vkey` for `origin`, with a signature of `pin` that holds? Never raises.
+
+    `said`: what introductions of this kind of key say.
+    """
     try:
         note: Note = parse_note(note_text)
     except LedgerFormatError:
         return False
-    return note.text == introduction_text(origin, vkey) and note.holds(pin)
+    return note.text == said(origin, vkey) and note.holds(pin)
 
 
 def load_pins(values: tuple[str, ...] | list[str]) -> tuple[Verifier, ...]:

@@ -18,8 +18,10 @@ from enum import Enum, auto
 
 from deskcert_ledger.checkpoint import checkpoint_text
 from deskcert_ledger.keys import RunKey
-from deskcert_ledger.merkle import Tree, leaf_hash
+from deskcert_ledger.merkle import HASH_BYTES, Tree, consistency_proof, leaf_hash, stored_hash_index
 from deskcert_ledger.store import CHECKPOINTS, HASHES, RunFiles
+from deskcert_ledger.witness import add_checkpoint
+from deskcert_schema.errors import LedgerFormatError, LedgerUnavailable
 
 __all__ = ["Following", "Notary"]
 
@@ -63,6 +65,9 @@ class Notary:
         self._wake = threading.Condition(threading.Lock())
         self._asleep = self._closing = False
         self._thread: threading.Thread | None = None
+        self.witness: Callable[[str], str] | None = None
+        """Asked for a cosignature on what becomes `checkpoint`; see `witness.WitnessProcess.cosign`."""
+        self._witnessed = 0
         self.on_error: Callable[[BaseException], None] = _ignore
         """Told in the notary's thread when something cannot be written."""
 
@@ -109,6 +114,26 @@ class Notary:
             self._files.append(HASHES, b"".join(cells))
             self._refresh()
 
+    def cosigned(self) -> bytes:
+        """The last note, with the witness's line if there is a witness and it agrees. One that does not is not asked
+        again: its line is missing from then on, and verification names it."""
+        with self._lock:
+            if self.witness is None:
+                return self._last_note
+            try:
+                path = consistency_proof(self._witnessed, self._signed, self._node) if self._witnessed else []
+                line = self.witness(add_checkpoint(self._witnessed, path, self._last_note))
+            except (LedgerUnavailable, LedgerFormatError, OSError):
+                self.witness = None
+                return self._last_note
+            self._witnessed = self._signed
+            return self._last_note + line.encode()
+
+    def _node(self, level: int, n: int) -> bytes:
+        with (self._files.folder / HASHES).open("rb") as file:
+            file.seek(stored_hash_index(level, n) * HASH_BYTES)
+            return file.read(HASH_BYTES)
+
     def stop(self) -> None:
         """Write nothing more, whatever is left: the disk failed. Returns when nothing is being written."""
         with self._lock:
@@ -140,7 +165,7 @@ class Notary:
         ):
             # First: else a crash could leave a seal whose own note is torn here, which reads like tampering.
             self._files.sync(CHECKPOINTS)
-            self._files.replace_checkpoint(self._last_note)
+            self._files.replace_checkpoint(self.cosigned())
             self._notes, self._refreshed_us = 0, self._now
 
     def _run(self) -> None:

@@ -19,6 +19,7 @@ from deskcert_ledger.payload import prepare
 from deskcert_ledger.run_certificate import certify_run
 from deskcert_ledger.sequencer import Sequencer
 from deskcert_ledger.store import CHECKPOINTS, DISCLOSURES, Disk, RunFiles, create_files
+from deskcert_ledger.witness import WitnessProcess
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
 
 __all__ = ["RunLedger", "Sealed"]
@@ -54,7 +55,8 @@ class RunLedger:
         """For `create` and recovery."""
         self.folder = files.folder
         self._files, self._key, self._rng = files, key, rng
-        self._sequencer = Sequencer(files, Notary(files, tree, key, following), clock, tree.size)
+        self._notary = Notary(files, tree, key, following)
+        self._sequencer = Sequencer(files, self._notary, clock, tree.size)
         self._sealed: Sealed | None = None
         self._closed = False
 
@@ -71,9 +73,11 @@ class RunLedger:
         disk: Disk | None = None,
         following: Following = Following.THREAD,
         register: Callable[[str, str], Mapping[str, Any]] | None = None,
+        witness: WitnessProcess | None = None,
     ) -> RunLedger:
         """Make the run folder and write `run.start`, durable and signed: `start`, `origin`, `vkey` and `key_intro`.
 
+        `witness`: a process that cosigns `checkpoint` whenever it is written.
         `register` is told origin and vkey before anything is written, and gives what `run.start` says of that.
         `rng(n)` gives n random bytes (`os.urandom`): the run key's seed and all salts. Raises `UsageError` when the
         folder holds a ledger, `LedgerUnavailable` when it cannot be written.
@@ -91,13 +95,24 @@ class RunLedger:
         introduction = project_key.introduce(origin, key.vkey)
         try:
             logged = {} if register is None else register(origin, key.vkey)
-            told = {**start, **logged, "origin": origin, "vkey": key.vkey, "key_intro": introduction}
+            seen = {} if witness is None else ledger._seen_by(witness, project_key)
+            told = {**start, **logged, **seen, "origin": origin, "vkey": key.vkey, "key_intro": introduction}
             ledger.append("run.start", told)
             ledger.follow()
         except BaseException:
             ledger.abandon()
             raise
         return ledger
+
+    def _seen_by(self, witness: WitnessProcess, project_key: ProjectKey) -> dict[str, str]:
+        """Have the witness cosign from now on; what `run.start` says of it. One that does not answer is no witness."""
+        origin = self._key.verifier.name
+        try:
+            witness.know(self._key.vkey)
+        except LedgerUnavailable:
+            return {}
+        self._notary.witness = witness.cosign
+        return {"witness": witness.vkey, "witness_intro": project_key.introduce_witness(origin, witness.vkey)}
 
     def submit(
         self,
@@ -149,7 +164,7 @@ class RunLedger:
         try:
             if self.poisoned is not None or self._closed:
                 raise LedgerUnavailable(self.poisoned or "the ledger is closed")
-            note = self._sequencer.last_note
+            note = self._notary.cosigned()
             self._files.sync(CHECKPOINTS)
             self._files.sync(DISCLOSURES)
             # Before the checkpoint: a crash in between leaves a certificate that recovery's seal makes good.
