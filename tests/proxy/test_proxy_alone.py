@@ -95,24 +95,6 @@ def test_command_guards_any_client_and_seals_its_ledger(tmp_path: Path) -> None:
     assert [run["outcome"] for run in verdict["runs"]] == ["contaminated"]
 
 
-def test_command_passes_on_to_an_upstream_proxy(tmp_path: Path) -> None:
-    """Two of them in a row: both record the write."""
-    origin = Origin()
-    policy = write_policy(tmp_path)
-    run = ["-m", "deskcert.cli.main", "proxy", "--policy", policy, "--listen", "127.0.0.1:0", "--ledger"]
-    with program(tmp_path, *run, "outer") as outer:
-        upstream = f"http://127.0.0.1:{port_of(outer)}"
-        with program(tmp_path, *run, "inner", "--upstream", upstream) as inner:
-            port = port_of(inner)
-            assert send_raw(port, request_bytes("POST", origin.url + "/api/x", b"{}", JSON)).status == 200
-            denied = send_raw(port, request_bytes("POST", origin.url + "/api/payouts", b"{}", JSON))
-            assert denied.rule == "net-payout"
-    assert origin.writes() == ["POST /api/x"]
-    assert kinds(tmp_path / "inner") == [("net.allowed", None), ("net.blocked", "net-payout")]
-    assert kinds(tmp_path / "outer") == [("net.allowed", None)]
-    origin.close()
-
-
 PLAIN = "from mitmproxy.tools.main import mitmdump; mitmdump()"
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+import pytest_asyncio
 import yaml
+from mitmproxy.http import Response
 from proxy_rig import POLICY, Origin, Reply, make_ledger, request_bytes, send_raw
 from test_proxy_alone import kinds, port_of, program
 
 from deskcert_ledger import read_records
 from deskcert_proxy.redaction import REDACTED, Redaction
 from deskcert_proxy.replay import match_key, read_tape
+from deskcert_proxy.request import Request
 from deskcert_proxy.supervisor import ProxyRun
+from deskcert_proxy.tape import Tape
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 JSON = ("Content-Type", "application/json")
@@ -42,15 +47,17 @@ async def ask(port: int, data: bytes) -> Reply:
     return await asyncio.to_thread(send_raw, port, data)
 
 
-@pytest.fixture
-def origin() -> Any:
+@pytest.fixture(scope="module")
+def origin() -> Iterator[Origin]:
     found = Origin()
     found.pages = {"/page": ("text/html", PAGE), "/api/login": ("application/json", ANSWER)}
     yield found
     found.close()
 
 
-async def record(folder: Path, origin: Origin) -> Path:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tape(origin: Origin, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tape")
     ledger = make_ledger(folder)
     async with await ProxyRun.start(ledger, OWN, folder=folder / "proxy", tape=folder / "tape") as proxy:
         for data in requests(origin.url):
@@ -59,8 +66,7 @@ async def record(folder: Path, origin: Origin) -> Path:
     return folder / "tape"
 
 
-async def test_tape_holds_no_secret_and_the_server_got_all_of_them(tmp_path: Path, origin: Origin) -> None:
-    tape = await record(tmp_path, origin)
+def test_tape_holds_no_secret_and_the_server_got_all_of_them(tape: Path, origin: Origin) -> None:
     files = [path for path in tape.rglob("*") if path.is_file()]
     assert len(files) == 1 + 4
     kept = b"".join(path.read_bytes() for path in files)
@@ -73,17 +79,18 @@ async def test_tape_holds_no_secret_and_the_server_got_all_of_them(tmp_path: Pat
     assert [(line["method"], line["status"]) for line in index] == [("GET", 200)] + [("POST", 200)] * 3
 
 
-async def test_flows_that_are_alike_have_different_blobs(tmp_path: Path, origin: Origin) -> None:
-    ledger = make_ledger(tmp_path)
-    async with await ProxyRun.start(ledger, OWN, folder=tmp_path / "proxy", tape=tmp_path / "tape") as proxy:
-        for _ in range(2):
-            await ask(proxy.port, requests(origin.url)[1])
-    ledger.seal()
-    assert len(list((tmp_path / "tape" / "blobs").iterdir())) == 2
+def test_flows_that_are_alike_have_different_blobs(tmp_path: Path) -> None:
+    kept = Tape(tmp_path, Redaction.of(OWN))
+    for flow in ("one", "two"):
+        kept.sent(flow, Request("GET", "http://127.0.0.1/page", ()))
+        kept.done(flow, Response.make(200, b"alike"))
+    assert len(list((tmp_path / "blobs").iterdir())) == 2
+    (answers,) = read_tape(tmp_path).values()
+    assert [answer.body for answer in answers] == [b"alike"] * 2
 
 
-async def test_changed_flow_is_found(tmp_path: Path, origin: Origin) -> None:
-    tape = await record(tmp_path, origin)
+async def test_changed_flow_is_found(tape: Path, tmp_path: Path) -> None:
+    tape = Path(shutil.copytree(tape, tmp_path / "copy"))
     blob = next((tape / "blobs").iterdir())
     data = bytearray(blob.read_bytes())
     data[-5] ^= 1
@@ -92,8 +99,7 @@ async def test_changed_flow_is_found(tmp_path: Path, origin: Origin) -> None:
         read_tape(tape)
 
 
-async def test_command_replays_and_forwards_nothing(tmp_path: Path, origin: Origin) -> None:
-    tape = await record(tmp_path, origin)
+async def test_command_replays_and_forwards_nothing(tape: Path, tmp_path: Path, origin: Origin) -> None:
     recorded = len(origin.hits)
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(OWN))
     options = ["--policy", "policy.yaml", "--ledger", "led", "--listen", "127.0.0.1:0", "--replay", str(tape)]
