@@ -124,11 +124,15 @@ def test_its_environment_holds_no_secret_of_the_runner(tmp_path: Path) -> None:
     assert "DESKCERT_KEY_FILE" not in seen
 
 
-def test_a_command_that_does_not_exist_is_an_outcome_too(tmp_path: Path) -> None:
-    done = run_deskcert(
-        *("ci", "--suite", "builtin:core", "--only", "orders-approve-twin", "--out", "out", "--", "./no-such-agent"),
-        cwd=tmp_path,
-    )
+def test_a_command_that_cannot_be_started_is_an_outcome_and_a_missing_one_a_usage_error(tmp_path: Path) -> None:
+    asked = ("ci", "--suite", "builtin:core", "--only", "orders-approve-twin", "--out", "out", "--", "./agent")
+    missing = run_deskcert(*asked, cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "there is no program ./agent" in missing.stderr
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "agent").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "agent").chmod(0o755)
+    done = run_deskcert(*asked, cwd=tmp_path)
     assert done.returncode == 1
     (run,) = (tmp_path / "out" / "runs").iterdir()
     assert "could not be started" in event(run, "crashed")["why"]
