@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.evidence_parts import ROOT, Outcome, Part
+from scripts.evidence_parts import ROOT, Outcome, Part, scratch
 
 __all__ = ["PARTS", "grow"]
 
@@ -63,7 +63,7 @@ def grow(seed: str, largest: int) -> Outcome:
     """Peaks, KiB, at each size up to `largest`. Nothing in it is drawn."""
     counts: dict[str, int] = {}
     for size in (size for size in _SIZES if size <= largest):
-        with tempfile.TemporaryDirectory(prefix=".growth-", dir=ROOT) as temporary:
+        with tempfile.TemporaryDirectory(prefix="growth-", dir=scratch()) as temporary:
             for name, code in (("write", _WRITE), ("recover", _RECOVER), ("verify", _VERIFY)):
                 counts[f"{name}_{size}_kib"] = _peak(code, Path(temporary), size)
                 print(f"{name}, {size} records: {counts[f'{name}_{size}_kib']} KiB", flush=True)

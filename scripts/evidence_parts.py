@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Outcome", "Part", "commit", "machine", "seed_of"]
+__all__ = ["Outcome", "Part", "commit", "machine", "scratch", "seed_of"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,6 +37,13 @@ class Part:
     """(seed, units) → outcome; the same for the same seed where the system allows it."""
     workers: int = 2
     """Tasks that may run at once."""
+
+
+def scratch() -> Path:
+    """A folder on the checkout's own file system for what is thrown away afterwards."""
+    folder = ROOT / ".evidence"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def seed_of(seed: int, part: str, task: int) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskcert_ledger import verify_run
-from scripts.evidence_parts import ROOT, Outcome, Part
+from scripts.evidence_parts import ROOT, Outcome, Part, scratch
 
 __all__ = ["PARTS", "WRITERS", "Written", "write_at_once"]
 
@@ -102,7 +102,7 @@ def _judge(run: Path, vkey: str, checkpoint: str, receipts: list[list[int]]) -> 
 
 def write_for(seed: str, seconds: int) -> Outcome:
     """One go. Nothing in it is drawn."""
-    with tempfile.TemporaryDirectory(prefix=".writers-", dir=ROOT) as temporary:
+    with tempfile.TemporaryDirectory(prefix="writers-", dir=scratch()) as temporary:
         written = write_at_once(Path(temporary), seconds)
     counts = {
         "writers": WRITERS,

@@ -13,9 +13,10 @@ from typing import Any
 
 from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.checkpoint import Checkpoint
+from deskcert_ledger.cosignature import COSIGNING
 from deskcert_ledger.keys import introduced_by, witness_text
 from deskcert_ledger.merkle import EMPTY_ROOT
-from deskcert_ledger.note import ALG_COSIGNATURE, Verifier, parse_vkey
+from deskcert_ledger.note import Verifier, parse_vkey
 from deskcert_ledger.report import EpochReport
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -100,7 +101,7 @@ class Epochs:
         except LedgerFormatError as error:
             raise LedgerTampered(f"the witness's key is none: {error}") from error
         introduced = any(introduced_by(str(intro), self.origin, str(vkey), pin, witness_text) for pin in self._pins)
-        if key.algorithm != ALG_COSIGNATURE or (self._pins and not introduced):
+        if key.algorithm not in COSIGNING or (self._pins and not introduced):
             raise LedgerTampered("the witness's key is not introduced by the pinned key")
         return key
 

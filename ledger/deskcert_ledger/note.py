@@ -21,6 +21,7 @@ from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 __all__ = [
     "ALG_COSIGNATURE",
     "ALG_ED25519",
+    "ALG_MLDSA44",
     "Note",
     "NoteSignature",
     "Signer",
@@ -34,10 +35,13 @@ __all__ = [
 
 ALG_ED25519 = 0x01
 ALG_COSIGNATURE = 0x04
+ALG_MLDSA44 = 0x06
+"""A cosignature too: post-quantum, for those who want one (tlog-cosignature.md)."""
 MAX_NOTE_BYTES = 1_000_000
 MAX_SIGNATURES = 100
 """The specification asks to accept at least 16; Go's package stops at 100."""
-_PUBLIC_BYTES, _SIGNATURE_BYTES, _KEY_ID_BYTES = 32, 64, 4
+_PUBLIC_BYTES = {ALG_ED25519: 32, ALG_COSIGNATURE: 32, ALG_MLDSA44: 1312}
+_SIGNATURE_BYTES, _KEY_ID_BYTES = 64, 4
 _DASH = "— "
 _PLAIN_NAME = re.compile(r"[!-*,-~]+", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
@@ -88,7 +92,7 @@ def parse_vkey(text: str) -> Verifier:
     name, hex_id, encoded = parts
     check_key_name(name)
     data = b64decode(encoded)
-    if len(data) != 1 + _PUBLIC_BYTES or data[0] not in (ALG_ED25519, ALG_COSIGNATURE):
+    if not data or len(data) - 1 != _PUBLIC_BYTES.get(data[0]):
         raise LedgerFormatError(f"verifier key {name!a} is of a type that is not known here")
     verifier = Verifier(name, data[0], data[1:])
     if hex_id != verifier.id.hex():

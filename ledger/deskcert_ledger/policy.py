@@ -1,7 +1,7 @@
 """Verifier policies (C2SP tlog-policy.md): whose keys count, and which witnesses have to have seen a checkpoint.
 
     log <vkey> [<url>]                     a project's key: it introduces the keys that sign runs
-    witness <name> <vkey> [<url>]          a key of type 0x04, which cosigns checkpoints
+    witness <name> <vkey> [<url>]          a key of type 0x04 or 0x06, which cosigns checkpoints
     group <name> all|any|<k> <name>...     as many of these have to have cosigned
     quorum <name>|none                     exactly once
 
@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskcert_ledger.note import ALG_COSIGNATURE, ALG_ED25519, Verifier, parse_vkey
+from deskcert_ledger.cosignature import COSIGNING
+from deskcert_ledger.note import ALG_ED25519, Verifier, parse_vkey
 from deskcert_schema.errors import LedgerFormatError, UsageError
 
 __all__ = ["Group", "VerifierPolicy", "parse_policy", "read_policy"]
@@ -97,10 +98,10 @@ class _Reader:
     def line(self, items: list[str]) -> None:
         match items:
             case ["log", vkey] | ["log", vkey, _]:
-                self._logs.append(self._key(vkey, ALG_ED25519, self._logs))
+                self._logs.append(self._key(vkey, frozenset({ALG_ED25519}), self._logs))
             case ["witness", name, vkey] | ["witness", name, vkey, _]:
                 self._new(name)
-                self._witnesses[name] = self._key(vkey, ALG_COSIGNATURE, self._witnesses.values())
+                self._witnesses[name] = self._key(vkey, COSIGNING, self._witnesses.values())
             case ["group", name, threshold, *members] if members:
                 self._group(name, threshold, members)
             case ["quorum", name]:
@@ -117,14 +118,14 @@ class _Reader:
             raise LedgerFormatError("a policy without its quorum; `quorum none` asks for no witness")
         return VerifierPolicy(tuple(self._logs), self._witnesses, self._groups, self._quorum)
 
-    def _key(self, vkey: str, algorithm: int, others: Iterable[Verifier]) -> Verifier:
+    def _key(self, vkey: str, types: frozenset[int], others: Iterable[Verifier]) -> Verifier:
         try:
             vkey.encode()
         except UnicodeEncodeError as error:
             raise LedgerFormatError("a key's name that is not UTF-8") from error
         key = parse_vkey(vkey)
-        if key.algorithm != algorithm:
-            kind = "signs" if algorithm == ALG_ED25519 else "cosigns (type 0x04)"
+        if key.algorithm not in types:
+            kind = "signs" if ALG_ED25519 in types else "cosigns (type 0x04 or 0x06)"
             raise LedgerFormatError(f"the key {key.name!a} is not one that {kind}")
         if any(key.public == other.public for other in others):
             raise LedgerFormatError(f"the key {key.name!a} stands there twice")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from deskcert_ledger import ProjectKey, RunLedger, recover_run, verify_run
+from deskcert_ledger.b64 import b64decode
 from deskcert_ledger.checkpoint import checkpoint_text, parse_checkpoint
-from deskcert_ledger.cosignature import Witness, cosigned_at
+from deskcert_ledger.cosignature import PostQuantumWitness, Witness, cosigned_at
 from deskcert_ledger.merkle import Tree, consistency_proof, leaf_hash, stored_hash_index
 from deskcert_ledger.notary import Following
 from deskcert_ledger.note import Signer, parse_vkey
@@ -185,3 +186,43 @@ def _signed_by_another(log: Log) -> Log:
 def test_a_log_keeps_the_key_it_came_with(known: Witnessing) -> None:
     with pytest.raises(LedgerError):
         known.know(str(Signer("deskcert/test/log", b"\3" * 32).verifier))
+
+
+@pytest.fixture(scope="module")
+def post_quantum() -> PostQuantumWitness:
+    return PostQuantumWitness("deskcert/witness/pq")
+
+
+def test_a_post_quantum_cosignature_counts_for_a_policy(
+    run: Path, key: ProjectKey, post_quantum: PostQuantumWitness
+) -> None:
+    vkey = str(post_quantum.verifier)
+    policy = parse_policy(f"log {key.vkey}\nwitness pq {vkey}\nquorum pq\n".encode())
+    assert verify_run(run, policy=policy).headline == "unverifiable"
+    note = (run / "checkpoint").read_text()
+    with (run / "checkpoint").open("a") as file:
+        file.write(post_quantum.cosign(parse_checkpoint(note.encode()).note.text, 1_800_000_000))
+    report = verify_run(run, policy=policy)
+    assert (report.headline, report.exit_code) == ("complete", 0)
+    assert report.witnesses[0].seconds == 1_800_000_000
+
+
+def test_a_post_quantum_cosignature_is_over_time_name_size_and_root(post_quantum: PostQuantumWitness) -> None:
+    """The message is made here again from the specification, and checked by the library alone."""
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+
+    text = checkpoint_text("deskcert/test/log", 7, b"\5" * 32)
+    line = post_quantum.cosign(text, 1000)
+    raw = b64decode(line.rpartition(" ")[2].strip())
+    name, origin = b"deskcert/witness/pq", b"deskcert/test/log"
+    message = b"subtree/v1\n\0" + bytes([len(name)]) + name + (1000).to_bytes(8) + bytes([len(origin)]) + origin
+    message += (0).to_bytes(8) + (7).to_bytes(8) + b"\5" * 32
+    assert raw[:4] == post_quantum.verifier.id
+    assert int.from_bytes(raw[4:12]) == 1000
+    MLDSA44PublicKey.from_public_bytes(post_quantum.verifier.public).verify(raw[12:], message)
+    signed = Signer("deskcert/test/log", b"\1" * 32).sign_note(text) + line
+    assert cosigned_at(parse_checkpoint(signed.encode()).note, post_quantum.verifier) == 1000
+    for other in (text.replace("\n7\n", "\n8\n"), text.replace("/log", "/lag")):
+        moved = Signer("deskcert/test/log", b"\1" * 32).sign_note(other) + line
+        with pytest.raises(LedgerError):
+            cosigned_at(parse_checkpoint(moved.encode()).note, post_quantum.verifier)
