@@ -34,8 +34,8 @@ def job(count: int, arguments: Sequence[str], *, image: str, name: str = "deskce
         raise UsageError("--emit k8s takes --shard 1/N, N being the number of pods")
     if _NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} cannot name a Job; use small letters, digits and '-'")
-    # Kubernetes reads $(NAME) in a command as a variable of its own; $$ is a $.
-    words = shlex.join(arguments).replace("$(", "$$(")
+    # Kubernetes reads $(NAME) in a command as a variable of its own, and $$ as a $ (its expansion.go).
+    words = shlex.join(arguments).replace("$", "$$")
     # Of a shell only what it is needed for: the index counts from 0, a shard from 1.
     script = (
         f'exec deskcert ci --shard "$(({_INDEX} + 1))/{count}" --attempt "$ATTEMPT"'

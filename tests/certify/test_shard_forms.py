@@ -71,7 +71,7 @@ def test_an_attempt_is_named_by_the_pipeline() -> None:
 
 
 def test_the_job_for_kubernetes_holds_to_its_schema_and_its_words_arrive_whole(tmp_path: Path) -> None:
-    agent = ["python3", "my agent.py", "it's $(HOME) `x` $Y", "{task}"]
+    agent = ["python3", "my agent.py", "it's $(ATTEMPT) `x` $Y $$", "{task}"]
     options = ["--suite", "builtin:smoke", "--trials", "2", "--only", "order*"]
     done = deskcert(
         "ci", "--emit", "k8s", "--shards", "3", "--image", "example/x:1", *options, "--", *agent, cwd=tmp_path
@@ -89,7 +89,8 @@ def test_the_job_for_kubernetes_holds_to_its_schema_and_its_words_arrive_whole(t
     (container,) = spec["template"]["spec"]["containers"]
     shell, minus_c, script = container["command"]
     # What Kubernetes does to a command, and then the pod's shell with a program that says what it was given.
-    script = re.sub(r"\$\$\(", "$(", script)
+    values = {"ATTEMPT": "deskcert-abc", "DESKCERT_KEY_FILE": "/deskcert-key/key"}
+    script = re.sub(r"\$\$|\$\(([^)]*)\)", lambda m: "$" if m[1] is None else values.get(m[1], m[0]), script)
     (tmp_path / "deskcert").write_text('#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done\n')
     (tmp_path / "deskcert").chmod(0o755)
     pod = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "JOB_COMPLETION_INDEX": "1", "ATTEMPT": "deskcert-abc"}
