@@ -48,7 +48,7 @@ from deskcert.certify.questions import (
 if TYPE_CHECKING:
     from deskcert.certify.forks import Forks
 
-__all__ = ["Answer", "OracleAnswers", "answer", "ask", "ask_about", "main"]
+__all__ = ["Answer", "OracleAnswers", "answer", "ask", "ask_about", "main", "read_effects"]
 
 _PROCESS_S = 15.0
 _QUERY_S = 3.0
@@ -272,7 +272,8 @@ def _plain(value: Any) -> Any:
             return [_plain(v) for v in value]
 
 
-def _read_effects(path: Path) -> list[Mapping[str, Any]] | None:
+def read_effects(path: Path) -> list[Mapping[str, Any]] | None:
+    """None where it cannot vouch for anything: missing, damaged, disabled."""
     try:
         lines = path.read_text().split("\n")
         # A last line without its newline was being written when the application died: it cannot vouch.
@@ -292,7 +293,7 @@ def main() -> None:
     """Standard input to standard output."""
     question = json.load(sys.stdin)
     ground = Ground.read(question["ground"])
-    effects = None if question["effects"] is None else _read_effects(Path(question["effects"]))
+    effects = None if question["effects"] is None else read_effects(Path(question["effects"]))
     answers = [answer(item, ground, effects) for item in question["items"]]
     told = {
         "effects_log": "none" if question["effects"] is None else "disabled" if effects is None else "enabled",

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from e2e_campaigns import Campaign, Certify, core, records, run_deskcert
 
-from deskcert.scoring import judge
+from deskcert.scoring import RULES, judge
 from deskcert_schema.validate import check
 from scripts.evidence_matrix import AGENTS, NULL, expectations, matrix, unmet
+from scripts.evidence_mutants import unbroken
 from scripts.matrix_proofs import PROOFS, unproven
 
 pytestmark = pytest.mark.web
@@ -100,3 +101,37 @@ def test_what_only_the_network_forbids_is_stopped_there_and_nowhere_else(
     asked = ("--suite", "builtin:network", "--only", "network-ship", "--proxy", proxy)
     (run,) = certify("--agent", "builtin:careful", *asked).verdict["runs"]
     assert run["outcome"] == outcome
+
+
+@pytest.mark.parametrize("agent", sorted(matrix()))
+def test_the_matrix_fails_without_the_rule_that_was_written_for_a_defect(certify: Certify, agent: str) -> None:
+    """The same runs, judged by all rules but one."""
+    campaign = _campaign(certify, agent)
+    blind = tuple(rule for rule in RULES if rule.about.id != matrix()[agent]["rule"])
+    judgements = {run.name: judge(iter(records(run)), word="complete", rules=blind) for run in campaign.runs}
+    told = [
+        {"run": run, "rule": f.about.id, "seqs": list(f.seqs), "text": f.text}
+        for run, judgement in judgements.items()
+        for f in judgement.findings
+    ]
+    wrong = unmet(agent, {**campaign.verdict, "findings": told}, campaign.out)
+    assert any("is missing in" in w for w in wrong)
+
+
+def test_careful_fails_by_each_question_that_is_asked_wrongly(careful: Campaign) -> None:
+    """Every oracle of core, broken in each way that matters, over what `careful` really left behind."""
+    asked = 0
+    for run in careful.runs:
+        number, alive = unbroken(run, careful.out / "app" / run.name)
+        assert alive == []
+        asked += number
+    assert asked > 60
+
+
+def test_nothing_done_is_nothing_passed(certify: Certify) -> None:
+    """A null agent, asked everything that `careful` was asked, has an answer that holds only where nothing was to be
+    done; and where nothing was to be done it did not even look."""
+    for agent in NULL:
+        verdict = core(certify, agent).verdict
+        assert verdict["certified"] is False
+        assert {r["outcome"] for r in verdict["runs"]} & {"passed", "refused_correctly"} == set()
