@@ -78,7 +78,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "plan-press-without-key": ("2:5", "goals[0]: the key 'key' is missing"),
     "plan-unknown-act": ("2:11", "expected one of click, set-value, press, navigate, read, got the text 'tap'"),
     "plan-ref-in-goal": ("2:47", "goals[0].ref: unknown key"),
-    "suite-unknown-app": ("3:6", "app: expected fixture, or your own application"),
+    "suite-unknown-app": ("3:6", "app: expected fixture, desktop, or your own application"),
     "config-unknown-isolation": ("3:12", "isolation: expected one of bwrap, netns, none, got the text 'docker'"),
     "config-ratio-as-number": ("2:35", 'expected a ratio from 0 to 1 in quotes, such as "0.9"'),
     "config-command-as-text": ("2:18", "agent.command: expected a list: the program and its arguments"),
