@@ -27,7 +27,7 @@ from deskcert_ledger.note import Signer, Verifier
 from deskcert_ledger.recovery import Outcome as Recovery
 from deskcert_ledger.recovery import recover_open, recover_run
 from deskcert_schema.errors import DeskcertError
-from scripts.evidence_memory import MemoryFiles, folder_of
+from scripts.evidence_memory import MemoryFiles, folder_of, look_into_memory
 from scripts.evidence_parts import Outcome
 from scripts.evidence_trace import Trace, TracingDisk, crash_state
 
@@ -67,6 +67,7 @@ def remember() -> None:
     """Parsing a note, checking a signature, making one: twice gives one answer, and most of the time would go there."""
     if hasattr(checkpoint.parse_checkpoint, "cache_info"):
         return
+    look_into_memory()
     modules: Any = (checkpoint, note)
     modules[0].parse_checkpoint = lru_cache(maxsize=4096)(checkpoint.parse_checkpoint)
     modules[1].key_id = lru_cache(maxsize=4096)(note.key_id)
@@ -217,6 +218,7 @@ def judge(
 
     `acknowledged`: the lines a caller was told are durable, in order, from the first on.
     """
+    remember()
     files = dict(state)
     promised = b"".join(line + _NEWLINE for line in acknowledged)
     if not files.get("ledger.jsonl", b"").startswith(promised):
