@@ -241,7 +241,7 @@ def settings(desk: Desk) -> Page:
 
     def save() -> None:
         report = "on" if weekly.isChecked() else "off"
-        told = {"company": company.text(), "reply_to": reply.text(), "weekly_report": report}
+        told = {**now, "company": company.text(), "reply_to": reply.text(), "weekly_report": report}
         desk.act("settings", 0, writes.save_settings, told)
 
     inside.addWidget(page.button("Save settings", "settings", save))

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import select
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,17 @@ __all__ = ["URL", "Supervisor", "serve"]
 
 NAME = "larkfield-desk"
 URL = f"desktop://{NAME}/"
+_ANSWER_S = 8.0
 _KNOWN = {"page", "seed", "faults", "random_seed"}
 
 
 class Supervisor:
-    """One request at a time: `lock`."""
-
     def __init__(self, db: Path, effects: Path) -> None:
         self._db, self._effects = db, effects
         self._store, self._log = Store(db), EffectLog(effects)
         self._store.reset(Seed(), 0)
         self._log.restart()
         self._start: Mapping[str, Any] = {"page": "orders", "faults": []}
-        self.lock = threading.Lock()
         self._window = self._open()
 
     def _open(self) -> subprocess.Popen[str]:
@@ -63,6 +62,8 @@ class Supervisor:
         try:
             self._window.stdin.write(json.dumps(order) + "\n")
             self._window.stdin.flush()
+            if not select.select([self._window.stdout], [], [], _ANSWER_S)[0]:
+                return {"applied": False, "why": "the window does not answer"}
             answer = json.loads(self._window.stdout.readline() or "null")
         except (OSError, ValueError):
             answer = None
@@ -122,8 +123,7 @@ def _handler(supervisor: Supervisor, token: str) -> type[BaseHTTPRequestHandler]
                 body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
                 if not isinstance(body, dict):
                     raise BadPlan("the body must be an object")
-                with supervisor.lock:
-                    answer = does[self.path](body)
+                answer = does[self.path](body)
             except ValueError as error:  # a `BadPlan` too
                 self._answer(400, {"error": str(error)})
             else:
@@ -154,7 +154,8 @@ def serve(*, db: Path, effects: Path, exit_with_stdin: bool) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: _end(supervisor))
     token = secrets.token_urlsafe(18)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(supervisor, token))
+    # One thread, which is the program's first: the kernel ends the window with the thread that started it.
+    server = HTTPServer(("127.0.0.1", 0), _handler(supervisor, token))
     if exit_with_stdin:
 
         def wait() -> None:
