@@ -60,9 +60,8 @@ class Desktop:
                 "LC_ALL": "C.UTF-8",
                 "GSETTINGS_BACKEND": "memory",
                 "GIO_USE_VFS": "local",
-                "GTK_MODULES": "gail:atk-bridge",
                 "GTK_RECENT_FILES_ENABLED": "0",
-                "NO_AT_BRIDGE": "0",
+                "GNOME_ACCESSIBILITY": "1",
                 "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
                 "QT_QPA_PLATFORM": "xcb",
             }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from desktop_rig import Desktop, Program
 from guarded_pages import GuardedPage, walk
+from web_pages import Witness
 
 from deskcert.adapters.base import ObserveOptions
 from deskcert.adapters.linux import AppSelector, LinuxAdapter, words
@@ -189,3 +190,33 @@ async def test_a_closed_menus_entry_would_act_if_it_were_asked_past_the_guard(de
         answer = await adapter._bus.send(ref, words.ACTION, "DoAction", Deadline(5_000), signature="i", body=[0])
         assert answer == Answered((True,))
         assert await until(lambda: file.exists() and file.read_text() == "written")
+
+
+PAGE = """<!doctype html><title>Till</title><h1>Till</h1>
+<script>const tell = what => fetch('/hit?' + what, {method: 'POST', keepalive: true});</script>
+<button onclick="tell('pay'); this.textContent = 'Paid'">Pay</button>
+<label>Name <input onchange="tell('name=' + encodeURIComponent(value))"></label>
+<label><input type=checkbox onchange="tell('gift=' + checked)"> Gift</label>
+<label>Secret <input type=password value=hunter2></label>"""
+
+
+async def test_a_whole_chromium_is_read_and_acted_on_through_the_desktop(
+    desktop: Desktop, tmp_path: Path, witness: Witness
+) -> None:
+    witness.pages["/page"] = PAGE
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    flags = ("--no-sandbox", "--no-first-run", "--disable-gpu", "--force-renderer-accessibility", profile)
+    async with running(desktop, tmp_path, "chromium", *flags, f"--app={witness.url}/page") as (_, page):
+        await seen(page, "Pay")
+        shown = await page.look(budget_ms=10_000)
+        assert "hunter2" not in repr(shown)
+        old = page.nodes["Pay"]["ref_id"]
+        clicked = await page("click", "Pay")
+        assert clicked["ok"], str(clicked)[:900]
+        assert await asyncio.to_thread(witness.wait_for, lambda log: ("POST", "/hit?pay", "") in log)
+        await seen(page, "Paid")
+        assert (await page.ask("click", ref=old))["error"]["code"] == "STALE_REF"
+        ticked = await page("check", "Gift")
+        assert ticked["data"]["disposition"]["delivery"] == "delivered_verified", ticked
+        assert await asyncio.to_thread(witness.wait_for, lambda log: ("POST", "/hit?gift=true", "") in log)
+        assert witness.wrote() == [("POST", "/hit?pay", ""), ("POST", "/hit?gift=true", "")]

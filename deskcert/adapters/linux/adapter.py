@@ -106,7 +106,10 @@ class LinuxAdapter:
         if self._app.process.alive:
             return self._app
         latest = deadline.left_s() / 2
-        while (found := await find(self._bus, self._selector, deadline)) is None and deadline.left_s() > latest:
+        while True:
+            found = await find(self._bus, self._selector, deadline)
+            if found is not None or deadline.left_s() <= latest:
+                break
             await asyncio.sleep(_LOOK_EVERY_S)  # it may be on its way back
         if found is None:
             raise _absent(self._selector)
@@ -219,7 +222,7 @@ class LinuxAdapter:
 def _absent(selector: AppSelector) -> AdapterError:
     return AdapterError(
         f"no {selector} is on the accessibility bus; is it running, and does it expose its tree "
-        "(Qt: QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium: --force-renderer-accessibility)?",
+        "(Qt: QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1, Chromium: GNOME_ACCESSIBILITY=1 and --force-renderer-accessibility)?",
         kind=DetailKind.PROCESS_CHANGED,
     )
 

@@ -19,8 +19,8 @@ from deskcert_schema.vocabulary import DetailKind
 __all__ = ["Ended", "Program", "end", "launch"]
 
 _LOOK_EVERY_S: Final = 0.02
-NEEDED: Final[Mapping[str, str]] = {"QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1", "NO_AT_BRIDGE": "0"}
-"""Without these some toolkits show no tree. Chromium and Electron also need `--force-renderer-accessibility`."""
+NEEDED: Final[Mapping[str, str]] = {"QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1", "GNOME_ACCESSIBILITY": "1"}
+"""Without these Qt and Chromium show no tree. Chromium and Electron also need `--force-renderer-accessibility`."""
 
 
 class Ended(StrEnum):

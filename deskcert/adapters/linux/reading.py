@@ -134,9 +134,25 @@ class Reader:
     async def _actions(self, facts: Facts, deadline: Deadline) -> None:
         found = await self._bus.ask(facts.ref, words.ACTION, "GetActions", deadline)
         if isinstance(found, Known):
-            facts.actions = Known(tuple((str(name), str(binding)) for name, _, binding in found.value))
+            offered = [(str(name), str(binding)) for name, _, binding in found.value]
+            facts.actions = Known(tuple(await self._named(facts.ref, offered, deadline)))
         else:
             facts.actions = found
+
+    async def _named(self, ref: ObjectRef, offered: list[tuple[str, str]], deadline: Deadline) -> list[tuple[str, str]]:
+        """`GetActions` tells localised names, of which Chromium has none: then each is asked for its own."""
+        if all(name for name, _ in offered):
+            return offered
+        names = await asyncio.gather(
+            *(
+                self._bus.ask(ref, words.ACTION, "GetName", deadline, signature="i", body=[i])
+                for i in range(len(offered))
+            )
+        )
+        return [
+            (str(own.value) if isinstance(own, Known) else name, binding)
+            for own, (name, binding) in zip(names, offered, strict=True)
+        ]
 
     async def _label(self, facts: Facts, deadline: Deadline) -> None:
         found = await self._bus.ask(facts.ref, words.ACCESSIBLE, "GetRelationSet", deadline)

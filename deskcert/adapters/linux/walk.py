@@ -22,6 +22,8 @@ from deskcert.contract.evidence import ABSENT, Field, Known, Unknown
 __all__ = ["Branch", "Walk"]
 
 _CACHE: Final = "org.a11y.atspi.Cache"
+_OBJECTS_AT_ONCE: Final = 32
+"""Each has a few calls in flight; more would only wait, and cost memory meanwhile."""
 _CACHE_PATH: Final = "/org/a11y/atspi/cache"
 
 
@@ -56,6 +58,7 @@ class Walk:
         self._seen: set[ObjectRef] = set()
         self._cached: dict[ObjectRef, tuple[Any, ...]] = {}
         self._why: dict[str, None] = {}
+        self._at_once = asyncio.Semaphore(_OBJECTS_AT_ONCE)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -79,14 +82,13 @@ class Walk:
             self._cached = {ObjectRef(*item[0]): tuple(item) for item in found.value if _usable(item)}
 
     async def _branch(self, ref: ObjectRef, depth: int) -> Branch:
-        facts = await self._core(ref)
+        async with self._at_once:
+            facts = await self._core(ref)
+            await self._reader.details(facts, self._deadline)
         branch = Branch(facts)
         if facts.unread() is not None:
             self._note(f"an object could not be read: {facts.unread()}", branch)
-        inner = self._below(branch, depth)
-        await asyncio.gather(
-            self._reader.details(facts, self._deadline), *(self._child(branch, i, r, depth) for i, r in inner)
-        )
+        await asyncio.gather(*(self._child(branch, i, r, depth) for i, r in self._below(branch, depth)))
         branch.children = [c for c in branch.children if not c.facts.gone]
         return branch
 
