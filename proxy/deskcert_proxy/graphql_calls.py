@@ -15,6 +15,7 @@ from deskcert_proxy.strict_json import NotJson, loads, maps
 __all__ = ["Calls", "find_calls", "payload_calls"]
 
 _HASH_KEYS: Final = ("documentid", "doc_id", "queryid", "query_id", "persistedquery", "hash", "documenthash")
+_DOCUMENT_KEYS: Final = ("query", "mutation", "document")
 _MAX_TURNS: Final = 20
 
 
@@ -63,7 +64,8 @@ def _payloads(
     for document in body.documents:
         tops = [item for item in (document if isinstance(document, list) else [document]) if isinstance(item, dict)]
         yield from ((item, True) for item in tops)
-        yield from ((item, False) for item in maps(document) if not any(item is top for top in tops))
+        known = {id(item) for item in tops}
+        yield from ((item, False) for item in maps(document) if id(item) not in known and _documents(item))
     told: dict[str, list[str]] = {}
     for name, value in (*query, *body.fields):
         told.setdefault(name.lower(), []).append(value)
@@ -118,8 +120,7 @@ def payload_calls(
 
 def _documents(payload: Mapping[str, Any]) -> list[str]:
     """Every text that some server would execute: keys in any case."""
-    wanted = ("query", "mutation", "document")
-    return [v for k, v in payload.items() if k.lower() in wanted and isinstance(v, str) and v.strip()]
+    return [v for k, v in payload.items() if isinstance(v, str) and k.lower() in _DOCUMENT_KEYS and v.strip()]
 
 
 def _operation_names(payload: Mapping[str, Any]) -> frozenset[str]:

@@ -28,7 +28,7 @@ _ALWAYS: Final = (
     "*password*", "*passwd*", "*secret*", "*token*", "*authorization*", "cookie", "set-cookie", "*api-key*", "*apikey*",
     "*api_key*", "*csrf*", "*xsrf*", "*session*", "otp", "pin", "cvv", "cvc", "*cardnumber*", "*card_number*", "iban",
 )  # fmt: skip
-_TAG: Final = re.compile(r"<(?:input|meta)\b[^>]*>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<(?:input|meta)\b[^>]{0,4096}>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(r"(name|id|value|content)(\s*=\s*)(\"[^\"]*\"|'[^']*'|[^\s>\"']+)", re.IGNORECASE)
 
 

@@ -13,6 +13,7 @@ from deskcert_proxy.xml_fields import called_in
 __all__ = ["called", "rpc_names"]
 
 _NAME_KEYS: Final = ("method", "rpc", "procedure")
+_CALL_KEYS: Final = frozenset((*_NAME_KEYS, "methodcalls"))
 _PLAIN: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"))
 
@@ -51,6 +52,8 @@ def called(documents: tuple[Any, ...]) -> tuple[str, ...]:
 def _json_rpc(document: Any) -> Iterator[str]:
     for call in maps(document):
         low = {key.casefold(): value for key, value in call.items()}
+        if low.keys().isdisjoint(_CALL_KEYS):
+            continue
         for key in _NAME_KEYS:
             value = low.get(key)
             # In a batch of requests, `method` is HTTP's.

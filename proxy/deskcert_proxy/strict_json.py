@@ -27,7 +27,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _DEPTH: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
-_IGNORED: Final = r"(?:\s|\ufeff|(?://|\#)[^\n]*\n|/\*.*?\*/)*"
+_IGNORED: Final = r"(?>(?:[\s\ufeff]|(?://|\#)[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+)"
 _LOOSE: Final = re.compile(
     rf"{_IGNORED}(?:\[{_IGNORED})?\{{{_IGNORED}(?:\"[^\"\n]*\"|'[^'\n]*'|[\w$-]+){_IGNORED}[:=]", re.DOTALL
 )
