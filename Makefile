@@ -28,6 +28,7 @@ bench: setup  ## speed as ratios in one run, alternating
 	@.venv/bin/python -m benchmarks.ledger
 	@.venv/bin/python -m benchmarks.ways
 	@.venv/bin/python -m benchmarks.proxy
+	@.venv/bin/python -m benchmarks.desktop
 
 evidence: setup  ## the long runs (resumable, ONLY=ledger for one); writes docs/evidence/*.json
 	@.venv/bin/python -m scripts.evidence $(if $(ONLY),--only $(ONLY))
