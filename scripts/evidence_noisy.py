@@ -1,9 +1,9 @@
 """Whether the statistics tell the truth, and what scoring many runs costs in memory.
 
 - coverage: an agent of chance (`scripts/noisy_agent.py`) is run for real, a few dozen times, on one scenario. Those
-  runs are judged, and make two heaps: it went right, it went wrong. A simulated suite of 60 runs then throws the agent's
-  coin 60 times (70 in 100) and takes a random real run from the heap that the coin says. Of 1,000 such suites at least
-  93 % of the 95 % intervals have to hold the 70 %.
+  runs are judged, and make two heaps: it went right, it went wrong. A simulated suite of 60 runs throws the coin of
+  the agent 60 times (70 in 100) and takes a random real run from the heap that the coin says. Of 1,000 such suites at
+  least 93 % of the 95 % intervals have to hold the 70 %.
 - memory: 10,000 run folders are scored in one process, and a tenth of them in another; the difference of their peaks,
   per folder, has to be what the result itself is.
 """

@@ -97,6 +97,12 @@ PROOFS: dict[str, Proof] = {
     "DC604": lambda n, s: s["expected"] == "complete" and _policy_denial(n[-1])
     and all(_policy_denial(r) or r["kind"] == "observation" for r in n),
     "DC605": lambda n, s: all(r["kind"] == "oracle" and r["observed"]["times"] > 0 for r in n),
+    # What a machine under load brings about: no word about the agent, and yet every word has its record.
+    "DC702": lambda n, s: n[-1]["kind"] == "run.end" and n[-1]["harness_ok"] is not True,
+    "DC703": lambda n, s: all(r["kind"] == "component.lost" for r in n),
+    "DC704": lambda n, s: all(r["kind"] == "perturbation" and r["applied"] is not True for r in n),
+    "DC705": lambda n, s: all(
+        (r["kind"] == "oracle" and r["holds"] is None) or r["kind"] in ("run.end", "checkpoint") for r in n),
 }  # fmt: skip
 
 
