@@ -31,7 +31,7 @@ from deskcert_schema.errors import HarnessError
 from deskcert_schema.vocabulary import PipelinePoint
 from scripts.evidence_parts import Outcome, Part
 
-__all__ = ["GOAL", "PARTS", "presses"]
+__all__ = ["GOAL", "NEVER_ACTED_ON", "PARTS", "Press", "judge", "presses"]
 
 GOAL: Final = 2_000
 _TASK: Final = 25
@@ -147,7 +147,7 @@ def _targets(tree: Any, wanted: Press) -> Iterator[str]:
         yield from _targets(node.get("children", []), wanted)
 
 
-def _judge(wanted: Press, applied: bool | None, effects: list[Mapping[str, Any]]) -> str | None:
+def judge(wanted: Press, applied: bool | None, effects: list[Mapping[str, Any]]) -> str | None:
     """What is wrong with it, if anything."""
     told = [(e["kind"], e["id"]) for e in effects]
     if any(pair != (wanted.kind, wanted.row) for pair in told):
@@ -204,7 +204,7 @@ def _count(
     what = wanted.do if applied else "unperturbed"
     for name in (f"{what}: {word}", "effects" if effects else "without_effect", *(["perturbed"] if applied else [])):
         outcome.counts[name] = outcome.counts.get(name, 0) + 1
-    wrong = _judge(wanted, applied, effects)
+    wrong = judge(wanted, applied, effects)
     if wrong is not None:
         outcome.counts["wrong"] = outcome.counts.get("wrong", 0) + 1
         outcome.failures.append(

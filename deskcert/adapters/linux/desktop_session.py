@@ -28,7 +28,9 @@ __all__ = ["DesktopSession", "Lacking", "lacking"]
 MARK: Final = "DESKCERT_DESKTOP"
 """In the environment of every process of one desktop."""
 SCREEN: Final = "1280x900x24"
-_READY_S: Final = 20.0
+_READY_S: Final = 40.0
+"""On a machine that is busy; an idle one needs less than one."""
+_TRIES: Final = 4
 _END_S: Final = 2.0
 _LAUNCHERS: Final = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 _PROC: Final = Path("/proc")
@@ -116,7 +118,7 @@ class DesktopSession:
             raise HarnessError("the session bus did not start: dbus-daemon ended without an address")
         self.environment["DBUS_SESSION_BUS_ADDRESS"] = address
         # Asking for it starts it. A program that comes before the accessibility bus does not wait for it.
-        await (await AccessBus.connect(address)).close()
+        await _accessible(address)
 
     async def _xvfb(self) -> str:
         """The display that it has chosen, which is a free one."""
@@ -168,6 +170,17 @@ class DesktopSession:
         for pid in marked(self._mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+
+
+async def _accessible(address: str) -> None:
+    """Raises `AdapterError`. One try may be too short for a machine that is busy."""
+    for left in reversed(range(_TRIES)):
+        try:
+            await (await AccessBus.connect(address)).close()
+            return
+        except AdapterError:
+            if not left:
+                raise
 
 
 def marked(mark: str) -> set[int]:
