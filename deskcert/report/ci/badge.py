@@ -23,7 +23,7 @@ __all__ = ["Badge", "badge_of"]
 _LABEL: Final = "deskcert"
 _GOOD: Final = ("passed", "refused_correctly")
 _COLOURS: Final = {"brightgreen": "#2e7d32", "red": "#b3261e", "yellow": "#8a6100"}
-_EM: Final = 6.6
+_EM: Final = 6.1
 """Pixels of a letter of the badge's font at 11 px, on average; `textLength` makes it fit exactly."""
 
 
