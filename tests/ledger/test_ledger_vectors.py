@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from deskcert_ledger.merkle import (
     stored_hash_index,
 )
 from deskcert_ledger.note import Signer, Verifier, open_note, parse_note, parse_vkey
+from deskcert_ledger.subtree import covering, is_subtree, subtree_consistency, subtree_root
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -110,6 +112,41 @@ def test_rolling_hashes_over_every_subtree_of_130_leaves() -> None:
                 proofs.update(f"{index} [{start}, {end}){line}\n".encode())
     assert hashes.hexdigest() == want["subtree_hash"]
     assert proofs.hexdigest() == want["subtree_inclusion"]
+
+
+def test_rolling_hashes_over_consistency_and_cover_of_every_subtree() -> None:
+    want = load("rfc6962-ct-trees.json")["rolling_vectors_plants_draft"]
+    leaves = [leaf_hash(bytes([i])) for i in range(130)]
+    consistency, cover = sha256(), sha256()
+
+    @cache
+    def root(start: int, end: int) -> bytes:
+        return subtree_root(start, end, leaves.__getitem__)
+
+    for size in range(131):
+        for end in range(size + 1):
+            for start in range(end + 1):
+                if not is_subtree(start, end):
+                    continue
+                path = subtree_consistency(start, end, size, leaves.__getitem__, root=root)
+                line = "".join(f" {item.hex()}" for item in path)
+                consistency.update(f"[{start}, {end}) {size}{line}\n".encode())
+    for end in range(131):
+        for start in range(end + 1):
+            (a, b), (c, d) = covering(start, end)
+            assert is_subtree(a, b)
+            assert is_subtree(c, d)
+            assert a <= start
+            assert (b, d) == (c, end)
+            cover.update(f"[{a}, {b}) [{c}, {d})\n".encode())
+    assert consistency.hexdigest() == want["subtree_consistency"]
+    assert cover.hexdigest() == want["subtree_covering"]
+
+
+@pytest.mark.parametrize(("start", "end", "size"), [(1, 3, 8), (0, 9, 8), (-2, 0, 8), (4, 2, 8)])
+def test_what_is_no_subtree_has_no_proof(start: int, end: int, size: int) -> None:
+    with pytest.raises(ValueError, match="no subtree of 8 records"):
+        subtree_consistency(start, end, size, lambda n: leaf_hash(bytes([n])))
 
 
 def test_tessera_checkpoints_verify_and_match_their_entries() -> None:
