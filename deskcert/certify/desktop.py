@@ -25,7 +25,7 @@ from deskcert.certify.suite import Planned, Suite, policy_for
 from deskcert.certify.under_test import UnderTest
 from deskcert.session.budget import Budget
 from deskcert.session.desk import Options
-from deskcert.session.lease import Lease
+from deskcert.session.desktop_lease import DesktopLease, lease_path
 from deskcert.session.pictures import Take
 from deskcert.session.points import AtPoint, all_of
 from deskcert.session.session import Session
@@ -186,7 +186,7 @@ def desktop_opener(
                 pictures=Take(screenshots),
             ),
             at_point=all_of(at, pause),
-            lease=Lease(),
+            lease=DesktopLease(lease_path(desktop.display, desktop.bus, desktop.environment.get("XDG_RUNTIME_DIR"))),
         )
         return _Guarded(adapter, session)
 
