@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -141,21 +140,21 @@ def test_a_log_that_was_changed_lets_no_run_begin(out: Path, create: Create, key
         create("out/runs/d-1", origin="deskcert/test/d-1", register=log.begin("d-1"))
 
 
-def _begin(folder: Path, key_file: Path, number: int) -> None:
-    log = ProjectLog(folder, ProjectKey.load(key_file), StepClock(), campaign=f"c{number}")
-    for turn in range(5):
-        log.begin(f"{number}-{turn}")(f"deskcert/test/{number}-{turn}", "k")
+BEGIN = """
+import sys
+from pathlib import Path
+from deskcert_ledger import ProjectKey, SystemClock
+from deskcert_ledger.project_log import ProjectLog
+folder, number = Path(sys.argv[1]), sys.argv[2]
+log = ProjectLog(folder / "log", ProjectKey.load(folder / ".deskcert" / "key"), SystemClock(), campaign=f"c{number}")
+for turn in range(5):
+    log.begin(f"{number}-{turn}")(f"deskcert/test/{number}-{turn}", "k")
+"""
 
 
 def test_several_processes_write_one_log(tmp_path: Path, key: ProjectKey) -> None:
-    context = multiprocessing.get_context("fork")
-    key_file = tmp_path / ".deskcert" / "key"
-    processes = [context.Process(target=_begin, args=(tmp_path / "log", key_file, number)) for number in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
+    processes = [subprocess.Popen([sys.executable, "-c", BEGIN, str(tmp_path), str(number)]) for number in range(4)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
     entries = [json.loads(line) for line in (tmp_path / "log" / "log.jsonl").read_bytes().split(b"\n")[:-1]]
     assert [entry["n"] for entry in entries] == list(range(20))
     assert len({entry["run"] for entry in entries}) == 20
