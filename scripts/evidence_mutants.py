@@ -142,7 +142,7 @@ def _rules(seed: str, units: int) -> Outcome:
     outcome = Outcome(0)
     for file in FILES[task * units : (task + 1) * units]:
         number, for_a_reason, gaps = unexplained(file)
-        for name, count in (("mutants", number), ("explained", for_a_reason)):
+        for name, count in (("mutants", number), ("explained", for_a_reason), ("gaps", len(gaps))):
             outcome.counts[name] = outcome.counts.get(name, 0) + count
         outcome.failures += [f"no conversation tells it apart: {gap}" for gap in gaps]
         outcome.done += 1
