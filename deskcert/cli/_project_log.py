@@ -54,7 +54,9 @@ def read_logs(paths: Sequence[Path], pins: Sequence[Verifier]) -> Logs:
     for path in paths:
         if not (path / COPY).is_dir() or not (path / "runs").is_dir():
             continue
-        starts = [start for run in sorted((path / "runs").iterdir()) if (start := _start(run)) is not None]
+        # What a resumed campaign set aside is no part of its verdict, and still there.
+        runs = [run for name in ("runs", "set_aside") for run in sorted((path / name).glob("*"))]
+        starts = [start for run in runs if (start := _start(run)) is not None]
         try:
             logs[path] = check_log(path / COPY, pins, starts)
         except LedgerFormatError:
