@@ -26,6 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("DESKCERT_TEST_SEED", str(secrets.randbits(32)))
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes may hold a time or a salt, and every process must give a test the same name."""
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     return f"seed: DESKCERT_TEST_SEED={os.environ['DESKCERT_TEST_SEED']}"
 
