@@ -16,7 +16,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from deskcert.adapters.base import Action, Handle, Live
+from deskcert.adapters.base import Action, Dispatch, DispatchEnd, Handle, Live
+from deskcert.adapters.desktop import Operated
 from deskcert.adapters.simulator import Delivered, Element, Fault, Simulator, World
 from deskcert.contract.refs import Ref
 from deskcert.guard.outcome import ActOutcome, ActRequest, Interrupted, NavigateRequest, Saved
@@ -33,6 +34,8 @@ from deskcert.guard.steps import (
     Looked,
     Navigate,
     Navigated,
+    Operate,
+    OperationDone,
     Perform,
     Performed,
     Record,
@@ -186,6 +189,9 @@ class SimulatedRun:
                 return Performed(self.world.perform(handle, action, expected, number), self.now)
             case Navigate(url, number):
                 return Navigated(self.world.navigate(url, number), self.now)
+            case Operate():
+                nothing = Dispatch(DispatchEnd.NOT_SENT, reached=False, error="there is no desktop", unsupported=True)
+                return OperationDone(Operated(nothing), self.now)
             case Requests(number):
                 return RequestsSeen(self.world.requests(number), self.now)
             case Sleep():

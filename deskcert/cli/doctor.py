@@ -99,6 +99,7 @@ def examine(folder: Path) -> list[Finding]:
         _proxy,
         _isolation,
         _desktop,
+        _display,
         _key,
         _project,
         _runtime,
@@ -180,6 +181,15 @@ def _desktop(_: Path) -> Finding:
     return Finding(
         "desktop", State.OPTIONAL, f"no agent can be certified on the desktop: {', '.join(map(str, found))}", fix
     )
+
+
+def _display(_: Path) -> Finding:
+    """Stated here, not discovered in a run: Wayland shows a client neither other windows nor the clipboard."""
+    env = os.environ
+    if env.get("XDG_SESSION_TYPE") == "wayland" or env.get("WAYLAND_DISPLAY"):
+        said = "a Wayland session, which is not supported: X11 only; a private desktop for each run (Xvfb) works here"
+        return Finding("display", State.OPTIONAL, said)
+    return Finding("display", State.GOOD, "desktops are guarded under X11 only; Wayland sessions are not supported")
 
 
 def _key(folder: Path) -> Finding:

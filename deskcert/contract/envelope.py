@@ -55,6 +55,15 @@ ACTING: Final = frozenset(
         Command.RELOAD,
         Command.DIALOG_ACCEPT,
         Command.DIALOG_DISMISS,
+        Command.LAUNCH,
+        Command.CLOSE_APP,
+        Command.FOCUS_WINDOW,
+        Command.MOVE_WINDOW,
+        Command.RESIZE_WINDOW,
+        Command.MINIMIZE,
+        Command.MAXIMIZE,
+        Command.RESTORE,
+        Command.CLIPBOARD_SET,
     }
 )
 """Commands whose success is an acting result, with a disposition."""

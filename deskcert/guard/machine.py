@@ -17,6 +17,7 @@ from deskcert.adapters.base import (
     RequestSeen,
     Unreadable,
 )
+from deskcert.adapters.desktop import Operated, Operation
 from deskcert.contract.evidence import Evidence
 from deskcert.guard.steps import (
     Announce,
@@ -27,6 +28,8 @@ from deskcert.guard.steps import (
     Looked,
     Navigate,
     Navigated,
+    Operate,
+    OperationDone,
     Perform,
     Performed,
     Record,
@@ -113,6 +116,16 @@ class Machine:
         assert isinstance(answer, Navigated)
         self.now = answer.now_us
         return answer.navigation
+
+    def operate(self, operation: Operation, *, seq: int, budget_ms: int) -> Steps[Operated]:
+        try:
+            answer = yield Operate(operation, seq, budget_ms)
+        except AdapterError as exc:
+            end, reached = _known_from(exc)
+            return Operated(Dispatch(end, reached=reached, error=str(exc)))
+        assert isinstance(answer, OperationDone)
+        self.now = answer.now_us
+        return answer.operated
 
     def requests(self, number: int) -> Steps[tuple[RequestSeen, ...]]:
         answer = yield Requests(number)

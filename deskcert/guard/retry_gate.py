@@ -31,6 +31,7 @@ __all__ = [
     "GateDecision",
     "GateState",
     "decide",
+    "digest_of",
     "fingerprint",
     "is_unanswered",
     "navigation_fingerprint",
@@ -150,7 +151,7 @@ def fingerprint(action: Action, evidence: Evidence, mac: str | None) -> str:
     a click on what it is passed on to: it is another way to the same effect."""
     if (to := _passed_on_to(action, evidence)) is not None:
         action, evidence = Action("click"), to
-    return (EXEMPT if action.command in _HARMLESS else "") + _digest(
+    return (EXEMPT if action.command in _HARMLESS else "") + digest_of(
         {
             "action": _verb(action, evidence),
             "role": role_of(evidence.role),
@@ -193,16 +194,16 @@ def _passed_on_to(action: Action, evidence: Evidence) -> Evidence | None:
 
 
 def navigation_fingerprint(url: str) -> str:
-    return _digest({"action": "navigate", "url": url.split("#", 1)[0]})
+    return digest_of({"action": "navigate", "url": url.split("#", 1)[0]})
 
 
 def page_fingerprint(command: str, target: Mapping[str, Any]) -> str:
     """A dialog is answered once: it has an id of its own."""
     if (dialog := target.get("dialog")) is not None:
-        return EXEMPT + _digest({"action": command, "dialog": dialog["id"], "text": dialog["text"]})
+        return EXEMPT + digest_of({"action": command, "dialog": dialog["id"], "text": dialog["text"]})
     if command == "navigate":
         return navigation_fingerprint(target["url"])
-    return _digest({"action": command, "url": target["url"].split("#", 1)[0]})
+    return digest_of({"action": command, "url": target["url"].split("#", 1)[0]})
 
 
 def _verb(action: Action, evidence: Evidence) -> str:
@@ -239,6 +240,7 @@ def _origin_and_path(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
 
-def _digest(parts: Mapping[str, Any]) -> str:
+def digest_of(parts: Mapping[str, Any]) -> str:
+    """Hex SHA-256 of a fingerprint's parts."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

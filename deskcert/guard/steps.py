@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deskcert.adapters.base import Action, Dispatch, Handle, Navigation, PageAction, Probed, RequestSeen
+from deskcert.adapters.desktop import Operated, Operation
 from deskcert.contract.evidence import Evidence
 from deskcert_schema.vocabulary import PipelinePoint, RecordKind
 
@@ -22,6 +23,8 @@ __all__ = [
     "Looked",
     "Navigate",
     "Navigated",
+    "Operate",
+    "OperationDone",
     "Perform",
     "Performed",
     "Record",
@@ -101,13 +104,22 @@ class Navigate:
 
 
 @dataclass(frozen=True, slots=True)
+class Operate:
+    """(7) and the reading of (8) for commands on the desktop. Answer: `OperationDone`."""
+
+    operation: Operation
+    number: int
+    budget_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Requests:
     """What is known now about the requests of action `number`. Answer: `RequestsSeen`."""
 
     number: int
 
 
-type Step = Look | Sleep | TakeLease | Release | Record | Announce | Perform | Navigate | Requests
+type Step = Look | Sleep | TakeLease | Release | Record | Announce | Perform | Navigate | Operate | Requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +163,15 @@ class Navigated:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationDone:
+    operated: Operated
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class RequestsSeen:
     requests: tuple[RequestSeen, ...]
     now_us: int
 
 
-type Answer = Looked | Done | Leased | Recorded | Performed | Navigated | RequestsSeen
+type Answer = Looked | Done | Leased | Recorded | Performed | Navigated | OperationDone | RequestsSeen

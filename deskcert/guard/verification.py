@@ -51,6 +51,9 @@ class Verification:
     """Only where it is no secret."""
     reason: str | None = None
     """Why there was no evidence."""
+    tolerance: int | None = None
+    """Of a geometry, in `unit`: a difference within it is none."""
+    unit: str | None = None
 
     @property
     def settled(self) -> bool:
@@ -59,7 +62,7 @@ class Verification:
 
     def as_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"scope": self.scope.value, "satisfied": self.satisfied}
-        for key in ("claim", "observed", "reason"):
+        for key in ("claim", "observed", "reason", "tolerance", "unit"):
             if (value := getattr(self, key)) is not None:
                 out[key] = value
         return out

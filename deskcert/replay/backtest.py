@@ -9,14 +9,16 @@ and allow rules only ever take some away, so two extremes suffice. Where they di
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 from deskcert.adapters.base import Action, WindowState
 from deskcert.contract.evidence import Evidence
 from deskcert.guard import policy
+from deskcert.guard.desktop_subject import DESKTOP_COMMANDS, desktop_subject
 from deskcert.guard.patterns import Match
 from deskcert.guard.retry_gate import GATE_RULE
 from deskcert.guard.rules import merge
@@ -171,28 +173,29 @@ class _Asked:
         return cls(policy.compile_policy(new, digest=""), same, openings)
 
     def about(self, data: Mapping[str, Any], windows: Mapping[int, WindowState]) -> tuple[Answer, str, str] | None:
-        if data["command"] == "navigate":
-            subject = policy.navigation_subject(data["target"]["url"], _window(data["evidence"]["window"]))
-            return _told(policy.decide(self.rules, subject))
+        if data["command"] in policy.PAGE_COMMANDS:
+            window_left = _window(data["evidence"]["window"])
+            return _told(policy.decide(self.rules, policy.page_subject(data["command"], data["target"], window_left)))
         facts, unknown = self._facts(data)
+        if data["command"] in DESKTOP_COMMANDS:
+            return self._decide(lambda given: desktop_subject(data["command"], data["target"], given), facts, unknown)
         action = Action(data["command"], key=data["args"].get("key"))
         window = windows[data["snapshot_seq"]]
         answer = None
         for evidence in _evidences(data):
-            answer = self._decide(action, evidence, window, facts, unknown)
+            answer = self._decide(partial(policy.subject_of, action, evidence, window), facts, unknown)
             if answer[0] is not Answer.ALLOW:
                 break
         return answer
 
     def _decide(
-        self, action: Action, evidence: Evidence, window: WindowState, facts: Mapping[str, Match], unknown: set[str]
+        self, subject_of: Callable[[dict[str, Match]], policy.Subject], facts: Mapping[str, Match], unknown: set[str]
     ) -> tuple[Answer, str, str]:
         told = []
         for extreme in (_ALLOWING, _DENYING) if unknown else (_ALLOWING,):
             assumed = {rule.id: extreme["deny"] for rule in self.rules.deny if rule.id in unknown}
             assumed |= {rule.id: extreme["allow"] for rule in self.rules.allow if rule.id in unknown}
-            subject = policy.subject_of(action, evidence, window, {**facts, **assumed})
-            told.append(policy.decide(self.rules, subject))
+            told.append(policy.decide(self.rules, subject_of({**facts, **assumed})))
         if len(told) == 1 or isinstance(told[0], policy.Deny) or isinstance(told[1], policy.Allow):
             return _told(told[0])
         assert isinstance(told[1], policy.Deny)

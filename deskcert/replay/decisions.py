@@ -17,6 +17,12 @@ from deskcert.adapters.base import Action, Dialog, Dispatch, DispatchEnd, Naviga
 from deskcert.contract.evidence import Evidence
 from deskcert.guard import actionability, identity, policy, retry_gate
 from deskcert.guard.delivery import judge_dispatch, judge_navigation, nothing_sent
+from deskcert.guard.desktop_subject import (
+    DESKTOP_COMMANDS,
+    WITHOUT_ELEMENT,
+    desktop_fingerprint,
+    desktop_subject,
+)
 from deskcert.guard.patterns import Match
 from deskcert.guard.verification import Verification
 from deskcert.replay.looks import decide_looks
@@ -155,7 +161,10 @@ class _Run:
         self._same(seq, "source", dict(data["source"]), verdict.source.as_json())
 
     def _refused(self, seq: int, data: Mapping[str, Any]) -> None:
-        """Whatever evidence the refusal rests on; one without, such as a target that is gone, has nothing to decide."""
+        """Whatever evidence the refusal rests on; one without, such as a target that is gone, has nothing to decide.
+        Nor has a command without an element: it waited for the lease in vain."""
+        if data["command"] in WITHOUT_ELEMENT:
+            return
         found = self._identity_of(data)
         if data["phase"] == "resolve":
             changed = data.get("details", {}).get("changed")
@@ -189,7 +198,7 @@ class _Run:
         else:
             self.differences.append(Difference(seq, "policy.verdict", data["policy"]["verdict"], verdict.rule))
         satisfied = data.get("satisfied") is True
-        if data["command"] not in policy.PAGE_COMMANDS:
+        if data["command"] not in WITHOUT_ELEMENT:
             report = self._checks(seq, data)
             ready = isinstance(actionability.verdict_of(report), actionability.Ready)
             self._same(seq, "actionability", True, ready or satisfied)
@@ -222,7 +231,7 @@ class _Run:
             self._same(seq, what, recorded[what], value)
 
     def _looks(self, seq: int, data: Mapping[str, Any]) -> None:
-        if data["command"] in policy.PAGE_COMMANDS:
+        if data["command"] in WITHOUT_ELEMENT:
             return
 
         def say(what: str, recorded: Any, recomputed: Any) -> None:
@@ -237,7 +246,7 @@ class _Run:
     # --- the decisions ------------------------------------------------------------------------------------------------
 
     def _identity(self, seq: int, data: Mapping[str, Any], expected: str) -> None:
-        if data["command"] not in policy.PAGE_COMMANDS:
+        if data["command"] not in WITHOUT_ELEMENT:
             self._same(seq, "identity", expected, _identity_word(self._identity_of(data)))
 
     def _identity_of(self, data: Mapping[str, Any]) -> identity.Identity:
@@ -248,13 +257,14 @@ class _Run:
         if data["command"] in policy.PAGE_COMMANDS:
             subject = policy.page_subject(data["command"], data["target"], _window(data["evidence"]["window"]))
             return policy.decide(self.rules, subject)
+        if data["command"] in DESKTOP_COMMANDS:
+            return policy.decide(self.rules, desktop_subject(data["command"], data["target"], _facts(data)))
         return self._policy_on(data, Evidence.from_json(data["evidence"]))
 
     def _policy_on(self, data: Mapping[str, Any], evidence: Evidence) -> policy.Verdict:
         assert self.rules is not None
-        facts = {k: Match(v) for k, v in data.get("policy", {}).get("value_rules", {}).items()}
         window = self.windows[data["snapshot_seq"]]
-        return policy.decide(self.rules, policy.subject_of(_action(data), evidence, window, facts))
+        return policy.decide(self.rules, policy.subject_of(_action(data), evidence, window, _facts(data)))
 
     def _checks(self, seq: int, data: Mapping[str, Any]) -> actionability.Report:
         report = actionability.judge(_action(data), Evidence.from_json(data["evidence"]), Mode(data["mode"]))
@@ -265,6 +275,8 @@ class _Run:
         """The fingerprint from its parts; the attempt before and the newer snapshot from the records; the verdict."""
         if data["command"] in policy.PAGE_COMMANDS:
             again = retry_gate.page_fingerprint(data["command"], data["target"])
+        elif data["command"] in DESKTOP_COMMANDS:
+            again = desktop_fingerprint(data["command"], data["target"], data.get("value_mac"))
         else:
             again = retry_gate.fingerprint(_action(data), Evidence.from_json(data["evidence"]), data.get("value_mac"))
         self._same(seq, "fingerprint", mark, again)
@@ -308,6 +320,11 @@ def _judge(command: str, data: Mapping[str, Any]) -> Any:
         unsupported=facts.get("unsupported", False),
     )
     return judge_dispatch(dispatch, read)
+
+
+def _facts(data: Mapping[str, Any]) -> dict[str, Match]:
+    """What each rule about a value said of the secret one."""
+    return {k: Match(v) for k, v in data.get("policy", {}).get("value_rules", {}).items()}
 
 
 def _identity_word(found: identity.Identity) -> str:

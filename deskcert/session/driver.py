@@ -23,6 +23,7 @@ from deskcert.adapters.base import (
     RequestSeen,
     Unreadable,
 )
+from deskcert.adapters.desktop import DesktopAdapter, Operated
 from deskcert.guard.outcome import Interrupted
 from deskcert.guard.steps import (
     Announce,
@@ -33,6 +34,8 @@ from deskcert.guard.steps import (
     Looked,
     Navigate,
     Navigated,
+    Operate,
+    OperationDone,
     Perform,
     Performed,
     Record,
@@ -78,7 +81,7 @@ class _Progress:
     intent: int | None = None
     """Its record is durable, its result is not."""
     called: bool = False
-    """`perform` or `navigate` was called for this intent."""
+    """`perform`, `navigate` or `operate` was called for this intent."""
     sent: bool = False
     reached: bool = False
     leased: bool = False
@@ -182,6 +185,8 @@ class Driver:
                 return Performed(await self._perform(step, action, progress), self._now_us())
             case Navigate():
                 return Navigated(await self._navigate(step, action, progress), self._now_us())
+            case Operate():
+                return OperationDone(await self._operate(step, action, progress), self._now_us())
             case Requests(number):
                 return RequestsSeen(self._requests(number), self._now_us())
             case _:
@@ -243,6 +248,21 @@ class Driver:
                 return await self._adapter.page(step.action, number=step.number, budget_ms=step.budget_ms, at=at)
         except (AdapterError, TimeoutError) as exc:
             return Navigation(_end_of(exc, progress), dialog=self._adapter.dialog(), error=_why(exc))
+
+    async def _operate(self, step: Operate, action: int, progress: _Progress) -> Operated:
+        if progress.cancelled:
+            error = "the caller withdrew before the dispatch"
+            return Operated(Dispatch(DispatchEnd.NOT_SENT, reached=False, error=error))
+        if not isinstance(self._adapter, DesktopAdapter):
+            error = "there is no desktop here"
+            return Operated(Dispatch(DispatchEnd.NOT_SENT, reached=False, error=error, unsupported=True))
+        progress.called = True
+        try:
+            async with asyncio.timeout((step.budget_ms + GRACE_MS) / 1000):
+                at = self._announcer(action, progress)
+                return await self._adapter.desktop.operate(step.operation, budget_ms=step.budget_ms, at=at)
+        except (AdapterError, TimeoutError) as exc:
+            return Operated(Dispatch(_end_of(exc, progress), reached=progress.reached, error=_why(exc)))
 
     def _announcer(self, action: int, progress: _Progress) -> Any:
         async def at(point: str) -> None:

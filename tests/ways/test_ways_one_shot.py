@@ -70,7 +70,7 @@ def test_a_whole_session(session: dict[str, Any], app: Application, tmp_path: Pa
     code, again = run("click", ref, cwd=tmp_path)
     assert (code, again["ok"]) == (1, False)
     code, unknown = run("launch", "--app", "calculator", cwd=tmp_path)
-    assert (code, unknown["error"]["code"]) == (1, "ACTION_NOT_SUPPORTED")
+    assert (code, unknown["error"]["code"]) == (1, "PLATFORM_NOT_SUPPORTED")
     assert run("session", "list", cwd=tmp_path)[1]["data"]["sessions"][0]["alive"] is True
     asyncio.run(app.committed(1))
     gone = os.pidfd_open(session["pid"])

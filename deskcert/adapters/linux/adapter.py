@@ -25,6 +25,7 @@ from deskcert.adapters.base import (
 from deskcert.adapters.linux import words
 from deskcert.adapters.linux.application import Application, AppSelector, find
 from deskcert.adapters.linux.bus import AccessBus, Deadline, ProcessGone
+from deskcert.adapters.linux.desktop import LinuxDesktop, Programs
 from deskcert.adapters.linux.dispatch import Dispatcher
 from deskcert.adapters.linux.evidence import Look
 from deskcert.adapters.linux.facts import Facts
@@ -48,10 +49,18 @@ class LinuxAdapter:
     """Implements `deskcert.adapters.base.Adapter`. Make one with `open`."""
 
     def __init__(
-        self, bus: AccessBus, selector: AppSelector, app: Application, *, headed: bool, display: str | None = None
+        self,
+        bus: AccessBus,
+        selector: AppSelector,
+        app: Application,
+        *,
+        headed: bool,
+        display: str | None = None,
+        programs: Programs | None = None,
     ) -> None:
         self._bus, self._selector, self._app = bus, selector, app
         self._headed, self._desk = headed, Desk(display)
+        self.desktop = LinuxDesktop(bus, self._desk, display, lambda: self._app, programs or Programs())
         self._places: dict[str, Place] = {}
 
     @classmethod
@@ -63,15 +72,17 @@ class LinuxAdapter:
         display: str | None = None,
         headed: bool = False,
         wait_ms: int = 10_000,
+        programs: Programs | None = None,
     ) -> LinuxAdapter:
-        """Waits up to `wait_ms` for the application. Raises `AdapterError` when it does not come, or comes twice."""
+        """Waits up to `wait_ms` for the application. `programs`: what may be launched; none by default. Raises
+        `AdapterError` when it does not come, or comes twice."""
         bus = await AccessBus.connect(bus_address)
         deadline = Deadline(wait_ms)
         try:
             while True:
                 app = await find(bus, selector, Deadline(min(2_000.0, max(100.0, deadline.left_s() * 1000))))
                 if app is not None:
-                    return cls(bus, selector, app, headed=headed, display=display)
+                    return cls(bus, selector, app, headed=headed, display=display, programs=programs)
                 if deadline.left_s() <= 0:
                     raise _absent(selector)
                 await asyncio.sleep(_LOOK_EVERY_S)
@@ -215,6 +226,7 @@ class LinuxAdapter:
 
     async def close(self) -> None:
         """Leaves the application as it is."""
+        await self.desktop.close()
         await self._bus.close()
         self._desk.close()
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from deskcert.adapters.linux.processes import Process, process
+from deskcert_schema.disposition import Delivery
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import DetailKind
 
@@ -54,7 +55,12 @@ async def launch(command: Sequence[str], environment: Mapping[str, str]) -> Prog
         raise AdapterError(f"{command[0]} cannot be started: {error}", kind=DetailKind.COMPONENT_LOST) from error
     there = process(handle.pid)
     if there is None:
-        raise AdapterError(f"{command[0]} ended as soon as it was started", kind=DetailKind.COMPONENT_LOST)
+        code = await handle.wait()
+        raise AdapterError(
+            f"it ended as soon as it was started, with code {code}",
+            delivery=Delivery.DELIVERED_UNVERIFIED,  # whatever it does in so short a time, it did
+            kind=DetailKind.COMPONENT_LOST,
+        )
     return Program(there, handle)
 
 

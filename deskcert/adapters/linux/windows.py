@@ -16,7 +16,7 @@ from deskcert.adapters.linux.facts import Box
 from deskcert.adapters.linux.x11 import Desk, XWindow, windows_of
 from deskcert_schema.errors import AdapterError
 
-__all__ = ["TOLERANCE_PX", "Geometry", "front", "managed", "place", "state"]
+__all__ = ["TOLERANCE_PX", "Geometry", "front", "has_keyboard", "managed", "place", "state", "states"]
 
 TOLERANCE_PX: Final = 2
 """A frame, or whole characters, may move an edge so far."""
@@ -82,6 +82,16 @@ async def front(desk: Desk, window: XWindow) -> bool:
     return await desk.run(send)
 
 
+async def has_keyboard(desk: Desk, window: XWindow) -> bool:
+    """Raises `AdapterError`."""
+
+    def read(display: Any) -> bool:
+        focus = display.get_input_focus().focus
+        return bool(getattr(focus, "id", focus) == window.id)
+
+    return await desk.run(read)
+
+
 async def managed(desk: Desk) -> bool:
     """Whether a window manager runs: without one nothing can be minimised or maximised. Raises `AdapterError`."""
 
@@ -90,6 +100,26 @@ async def managed(desk: Desk) -> bool:
 
         atom = display.intern_atom("_NET_SUPPORTING_WM_CHECK")
         return display.screen().root.get_full_property(atom, X.AnyPropertyType) is not None
+
+    return await desk.run(read)
+
+
+async def states(desk: Desk, window: XWindow) -> frozenset[str]:
+    """`minimized`, `maximized`, as the window manager says; empty where none said anything. Raises `AdapterError`."""
+
+    def read(display: Any) -> frozenset[str]:
+        from Xlib import X
+
+        def values(name: str) -> list[int]:
+            kept = found.get_full_property(display.intern_atom(name), X.AnyPropertyType)
+            return [int(v) for v in kept.value] if kept is not None else []
+
+        found = display.create_resource_object("window", window.id)
+        told = values("_NET_WM_STATE")
+        both = [display.intern_atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("HORZ", "VERT")]
+        hidden = values("WM_STATE")[:1] == [_WM_STATE_ICONIC] or display.intern_atom("_NET_WM_STATE_HIDDEN") in told
+        words = (("minimized", hidden), ("maximized", all(atom in told for atom in both)))
+        return frozenset(word for word, holds in words if holds)
 
     return await desk.run(read)
 
