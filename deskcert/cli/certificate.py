@@ -35,7 +35,7 @@ def certificate() -> None:
 @click.option("--agent", metavar="builtin:NAME", help="Instead of the configuration's agent.")
 @click.option("--suite", "suites", multiple=True, metavar="builtin:core|DIR", help="Instead of its suites.")
 @click.option("--policy", type=click.Path(path_type=Path), help="Instead of its policy.")
-@click.option("--strict", is_flag=True, help="Another browser or deskcert revokes it too.")
+@click.option("--strict", is_flag=True, help="What is only told revokes it too.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def verify(
@@ -54,7 +54,8 @@ def verify(
     """Check FILE, and say what has changed since: agent, policy, suite, schema; browser, deskcert.
 
     The agent, its own files that the command names, the suite and the policy are those of deskcert.yaml here. Another
-    one of these revokes the certificate; another browser or deskcert is told (--strict: revokes it too).
+    one of these revokes the certificate. Another browser, deskcert or gate, and scenarios of the suite that it is not
+    about (`deskcert ci --only`), are told (--strict: revoke it too).
 
     Exit codes: 0 it holds and certifies, 1 not so: forged, expired, revoked, about another content, not certified;
     2 not a certificate, 3 no pinned key.
@@ -81,6 +82,8 @@ def verify(
         "issued_at": told.get("issued_at"),
         "expires_at": told.get("expires_at"),
         "changed": [{"what": c.what, "revokes": c.revokes or strict, "text": c.text} for c in changed],
+        "quarantined": dict((told.get("gate") or {}).get("quarantine") or {}),
+        "not_covered": list(told.get("not_covered") or ()),
         "problems": problems,
         "checked": ["the signature, by the pinned key", *beside.checked],
         "not_checked": [*beside.not_checked, *(f"{name}: not compared" for name in skipped), *now.unknown],
@@ -152,7 +155,10 @@ def _show(facts: Mapping[str, Any]) -> None:
     for name in ("certified", "issued_at", "expires_at"):
         click.echo(f"  {name.replace('_', ' ')}: {visible(str(facts[name]))}")
     for change in facts["changed"]:
-        click.echo(f"  changed since: {visible(change['text'])}{'' if change['revokes'] else ' (revokes nothing)'}")
-    for name in ("problems", "checked", "not_checked"):
+        label = "a part only" if change["what"] == "scenarios" else "changed since"
+        click.echo(f"  {label}: {visible(change['text'])}{'' if change['revokes'] else ' (revokes nothing)'}")
+    for name, until in facts["quarantined"].items():
+        click.echo(f"  in quarantine: {visible(f'{name}, until {until}; counted only where unsafe')}")
+    for name in ("problems", "checked", "not_checked", "not_covered"):
         for text in facts[name]:
             click.echo(f"  {name.removesuffix('s').replace('_', ' ')}: {visible(str(text))}")

@@ -111,6 +111,34 @@ def test_another_browser_or_deskcert_is_told_and_revokes_nothing(
     assert any(c.text == f"browser was 1.2.3.4, and is {now.versions['browser']} here" for c in found)
 
 
+def test_a_certificate_of_a_part_of_the_suite_or_by_another_gate_says_so(
+    certified: tuple[Path, Suite, dict[str, Any]],
+) -> None:
+    """The digest of the suite is the whole suite's, also where `--only` left out what the agent fails at."""
+    project, _, predicate = certified
+    now = in_use(Overrides(), project)
+    assert {c.what for c in changes(predicate, now)[0]} == {"browser"}
+    more = replace(now, scenarios=(*now.scenarios, "refund-an-order"))
+    (part,) = [c for c in changes(predicate, more)[0] if c.what == "scenarios"]
+    assert part.text == "it is about 1 of the suite's 2 scenarios; not about refund-an-order"
+    restore = rewritten(project / "deskcert.yaml", lambda text: text.replace("fail_on: high", "fail_on: medium"))
+    try:
+        stricter = in_use(Overrides(), project)
+    finally:
+        restore()
+    (gate,) = [c for c in changes(predicate, stricter)[0] if c.what == "gate"]
+    assert gate.text == "it was decided by another gate than the one in use: fail_on"
+
+
+def test_verify_says_what_is_in_quarantine_and_what_is_not_covered(tmp_path: Path) -> None:
+    suite = Suite(tmp_path, ("one", "two"), gate={"quarantine": {"two": "2026-12-31"}})
+    folders = [suite.run(*GOOD, scenario="one"), suite.run(*BAD, scenario="two")]
+    assert write_suite_certificate(tmp_path, score(folders, [suite.key.vkey]), folders, suite.key)
+    done = deskcert(tmp_path, "certificate", "verify", "suite.intoto.jsonl", "--key", suite.key.vkey, *DAY)
+    assert "in quarantine: two, until 2026-12-31; counted only where unsafe" in done.stdout
+    assert "not covered: whether what was recorded is true" in done.stdout
+
+
 def test_what_cannot_be_compared_is_named_and_not_passed_over(
     certified: tuple[Path, Suite, dict[str, Any]],
 ) -> None:
