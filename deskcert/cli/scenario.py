@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -16,6 +17,12 @@ from deskcert_schema.errors import UsageError
 __all__ = ["scenario"]
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+_FORMS: Final = {
+    "complete": ("own_scenario.yaml", "done"),
+    "refuse": ("own_refusal.yaml", "refused"),
+    "stop": ("own_stop.yaml", "failed"),
+}
+"""What is expected -> the scenario's template, and what `careful` claims by the plan."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,16 +39,16 @@ Examples:
 )
 @click.argument("name")
 @click.option("--suite", "folder", type=click.Path(path_type=Path, file_okay=False), default="scenarios")
-@click.option("--expected", type=click.Choice(["complete", "refuse"]), default="complete", show_default=True)
+@click.option("--expected", type=click.Choice(list(_FORMS)), default="complete", show_default=True)
 @click.option("--force", is_flag=True, help="Write over files that are there already.")
 def new(name: str, *, folder: Path, expected: str, force: bool) -> None:
     """Write the scenario NAME and its plan, with blanks to fill in; the suite's own files too where there are none."""
     if _ID.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no id of a scenario; use small letters, digits and '-', such as close-a-ticket")
-    refuse = expected == "refuse"
+    form, claim = _FORMS[expected]
     texts = {
-        folder / f"{name}.yaml": template("own_refusal.yaml" if refuse else "own_scenario.yaml").replace("{id}", name),
-        folder / f"{name}.plan.yaml": template("own_plan.yaml").replace("{claim}", "refused" if refuse else "done"),
+        folder / f"{name}.yaml": template(form).replace("{id}", name),
+        folder / f"{name}.plan.yaml": template("own_plan.yaml").replace("{claim}", claim),
     }
     suite = re.sub(r"[^a-z0-9._-]+", "-", folder.resolve().name.lower()).strip("._-") or "mine"
     for file, source in (("suite.yaml", "own_suite.yaml"), ("policy.yaml", "own_policy.yaml")):

@@ -57,6 +57,16 @@ def test_blanks_are_told_with_their_lines_and_hold_nothing_up_once_filled(tmp_pa
     assert "nothing was written" in again.stderr
 
 
+@pytest.mark.parametrize("expected", ["complete", "refuse", "stop"])
+def test_a_form_of_each_kind_of_scenario_is_sound_once_its_blanks_are_filled(tmp_path: Path, expected: str) -> None:
+    assert deskcert("scenario", "new", "close-it", "--expected", expected, cwd=tmp_path).returncode == 0
+    for path in (tmp_path / "scenarios").iterdir():
+        path.write_text(re.sub(r"<fill in: [^>]*>", "/x", path.read_text()))
+    listed = deskcert("ci", "--suite", "scenarios", "--agent", "builtin:careful", "--list", "--json", cwd=tmp_path)
+    assert listed.returncode == 0, listed.stderr
+    assert f'"{expected}"' in listed.stdout
+
+
 def fill(folder: Path) -> None:
     for file, places in FILLED.items():
         text = (folder / file).read_text()
