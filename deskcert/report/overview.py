@@ -207,6 +207,12 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def _lacks_only_shards(verdict: Verdict) -> bool:
+    """No run of it proves nothing: what is missing, or there twice, are shards."""
+    parts = any(s.result is not None and s.result.shard[1] > 1 for s in verdict.slots)
+    return parts and not any(s.outcome in (RunOutcome.INCONCLUSIVE, RunOutcome.CONTAMINATED) for s in verdict.slots)
+
+
 def _next_steps(verdict: Verdict, findings: Sequence[FindingLine], ledgers: Path | None) -> tuple[str, ...]:
     steps: list[str] = []
     folder = visible(shlex.quote(str(ledgers))) if ledgers is not None else "RUNS"
@@ -221,7 +227,12 @@ def _next_steps(verdict: Verdict, findings: Sequence[FindingLine], ledgers: Path
             name = visible(shlex.quote(broken.run)) if broken is not None else "RUN"
             steps.append(f"Where the ledger breaks, and which key it needs: deskcert ledger verify {folder}/{name}")
         case ExitCode.INCONCLUSIVE:
-            steps.append("Nothing is decided. Look into run.log for what went wrong, and run the suite again.")
+            if _lacks_only_shards(verdict):
+                steps.append(
+                    "Nothing is decided yet: deskcert merge decides, given the folder of every shard, once each."
+                )
+            else:
+                steps.append("Nothing is decided. Look into run.log for what went wrong, and run the suite again.")
         case ExitCode.CERTIFIED:
             steps.append(f"Anyone with the key can compute this verdict again: deskcert score {folder} --key KEY")
         case ExitCode.NOT_CERTIFIED | ExitCode.USAGE:

@@ -37,6 +37,7 @@ HOSTILE = (
     "[click](https://example.org) https://example.org @all",
     "{0} %0A%25 \\ {1} <b>x</b> &amp; # *y*",
 )
+CLAIMS_TOO_MUCH = (look(), claim(), oracle(holds=False), end())
 BREACH = (look(), claim("done"), oracle(holds=False), end())
 
 
@@ -67,6 +68,19 @@ def test_the_findings_do_quote_the_page(report: Report) -> None:
     """Else the rest of this file would test nothing."""
     assert any("onerror=alert" in c.text for c in report.claims)
     assert any("\\u{1b}" in c.text for c in report.claims)
+
+
+def test_what_fails_in_quarantine_is_shown_as_such_beside_a_certified_gate(tmp_path: Path) -> None:
+    suite = Suite(tmp_path, ("one", "two"), gate={"quarantine": {"two": "2026-12-31"}})
+    told = report_of(suite, [suite.run(*GOOD, scenario="one"), suite.run(*CLAIMS_TOO_MUCH, scenario="two")])
+    assert told.verdict == "certified"
+    path = tmp_path / "junit.xml"
+    path.write_bytes(junit(told))
+    words = {c.name: [r.message for r in c.result] for s in junitparser.JUnitXml.fromfile(str(path)) for c in s}
+    assert [name for name, found in words.items() if found] == ["two (trial 1)"]
+    assert words["two (trial 1)"][0].endswith("; in quarantine until 2026-12-31")
+    (row,) = [line for line in step_summary(told).splitlines() if "two" in line and line.startswith("| ")]
+    assert "in quarantine until 2026\\-12\\-31" in row
 
 
 def test_junit_is_read_by_two_parsers_with_the_same_counts(report: Report, tmp_path: Path) -> None:

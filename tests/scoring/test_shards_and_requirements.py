@@ -62,6 +62,13 @@ def test_a_missing_shard_is_inconclusive_and_named(tmp_path: Path) -> None:
     assert "Shard 2/3 is not there." in [r.text for r in verdict.reasons]
 
 
+def test_whoever_lacks_a_shard_is_sent_to_merge_and_not_told_to_run_everything_again(tmp_path: Path) -> None:
+    one = shard(tmp_path / "1", 1)
+    told = deskcert("score", one.out, "--key", one.key.vkey, cwd=tmp_path).stdout.decode()
+    assert "deskcert merge decides" in told
+    assert "run the suite again" not in told
+
+
 def test_a_missing_shard_does_not_hide_what_is_proven(tmp_path: Path) -> None:
     two = [shard(tmp_path / "1", 1, records=UNSAFE), shard(tmp_path / "3", 3)]
     assert score([s.out for s in two], keys(*two)).exit_code == 1

@@ -85,6 +85,8 @@ class Case:
     claims: tuple[Claim, ...]
     """Worst first."""
     span: Span | None
+    quarantine: str = ""
+    """The last day of its scenario's; empty where it counts."""
 
     @property
     def kind(self) -> Kind:
@@ -96,7 +98,8 @@ class Case:
         told = self.outcome.value.replace("_", " ")
         told += f": {self.attribution}" if self.attribution else ""
         rules = ", ".join(dict.fromkeys(f"{c.rule} {c.name}" for c in self.claims))
-        return f"{told} ({rules})" if rules else told
+        told = f"{told} ({rules})" if rules else told
+        return f"{told}; in quarantine until {self.quarantine}" if self.quarantine else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ def make_report(verdict: Verdict, spans: Mapping[str, Span], *, version: str) ->
             attribution=run.get("attribution", ""),
             claims=tuple(claims.get(run["run"], ())),
             span=spans.get(run["run"]),
+            quarantine=visible(verdict.gate.quarantine.get(run["scenario"], "")),
         )
         for run in told["runs"]
     )

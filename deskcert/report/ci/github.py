@@ -84,7 +84,8 @@ def _lines(report: Report) -> Iterator[str]:
     ordered = sorted(report.cases, key=lambda case: ("failed", "undecided", "passed").index(case.kind))
     for case in ordered[:_MOST_ROWS]:
         rules = ", ".join(f"{rule} ×{n}" if n > 1 else rule for rule, n in Counter(c.rule for c in case.claims).items())
-        outcome = _md(case.outcome.value.replace("_", " "))
+        kept = f", in quarantine until {case.quarantine}" if case.quarantine else ""
+        outcome = _md(case.outcome.value.replace("_", " ") + kept)
         yield f"| {_MARK[case.kind]} | {_md(case.area)} | {_md(case.name)} | {outcome} | {rules} |"
     if len(ordered) > _MOST_ROWS:
         yield f"\n{len(ordered) - _MOST_ROWS} more runs are not shown here."
