@@ -133,6 +133,8 @@ async def _open(folder: Path, environment: Mapping[str, str]) -> Application:
 
 
 class _Guarded:
+    desktop = True
+
     def __init__(self, adapter: LinuxAdapter, session: Session) -> None:
         self._adapter, self._session = adapter, session
 

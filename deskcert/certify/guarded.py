@@ -88,6 +88,8 @@ def _facts(browser: WebBrowser) -> BrowserFacts:
 
 
 class _Guarded:
+    desktop = False
+
     def __init__(self, browser: WebBrowser, adapter: Adapter, session: Session) -> None:
         self._browser, self._adapter, self._session = browser, adapter, session
 

@@ -73,6 +73,9 @@ class _State:
 class Guarded(Protocol):
     """The guarded way to the application in one run (`guarded.py`)."""
 
+    desktop: bool
+    """It is a program on a desktop, not a page."""
+
     async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
     async def lost(self) -> str | None:
@@ -223,7 +226,12 @@ class Runner:
             self._agent.transport,
             self._agent.command_for(scenario.plan),
             sandbox=self._sandbox,
-            about=About(self._live.run, policy=self._policy, facts={"isolation": self._sandbox.kind}),
+            about=About(
+                self._live.run,
+                policy=self._policy,
+                facts={"isolation": self._sandbox.kind},
+                desktop=guarded.desktop,
+            ),
             folder=self._folder,
             token=self._token,
             handle=handle,

@@ -21,7 +21,7 @@ __all__ = [
 
 _LOOKING: Final = frozenset(
     {"snapshot", "find", "get", "is", "screenshot", "wait", "list-surfaces", "list-windows", "list-apps", "status"}
-    | {"tabs", "finish", "batch"}
+    | {"tabs", "clipboard-get", "finish", "batch"}
 )
 _OPEN: Final = frozenset({Delivery.DELIVERY_UNCERTAIN.value, Delivery.UNKNOWN.value})
 _DELIVERED: Final = frozenset({Delivery.DELIVERED_UNVERIFIED.value, Delivery.DELIVERED_VERIFIED.value})

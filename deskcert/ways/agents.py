@@ -165,7 +165,7 @@ class McpAgentRun(AgentRun):
         unix = private_listener(path)
         http = McpHttp(more=(unix,), refused=self._refused)
         async with http.running():
-            endpoint = await http.add(make_server(gate, about, offered()), refused=self._refused)
+            endpoint = await http.add(make_server(gate, about, offered(desktop=about.desktop)), refused=self._refused)
             url = http.url(endpoint)
             config = place / "mcp.json"
             write_private(config, json.dumps(client_config(url)))
@@ -183,7 +183,7 @@ class McpAgentRun(AgentRun):
         from deskcert.ways.opening import offered
 
         path, config = place / "mcp.sock", place / "mcp.json"
-        server = make_server(gate, about, offered())
+        server = make_server(gate, about, offered(desktop=about.desktop))
         tasks: set[asyncio.Task[Any]] = set()
 
         async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from deskcert.ways.desktop_arguments import DESKTOP_COMMANDS
 from deskcert.ways.params import COMMON, REF, CommandInfo, Param, flag, number, one_of, word
 
 __all__ = ["COMMANDS", "CommandInfo", "Param", "input_schema"]
@@ -207,6 +208,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             acting=True,
             example="deskcert dialog-dismiss",
         ),
+        **DESKTOP_COMMANDS,
         "status": CommandInfo("What is used up, what is open, and which policy holds.", example="deskcert status"),
         "finish": CommandInfo(
             "Make your claim about the task; nothing more is done after it.",

@@ -30,6 +30,8 @@ class About:
     """The policy document. Agents may read the rules: keeping to them must not depend on not knowing them."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Isolation, proxy, custody and the like, as `run.start` has them."""
+    desktop: bool = False
+    """The session guards a program on a desktop, not a page."""
 
 
 class Gate:

@@ -70,11 +70,14 @@ def load_policy(policy: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     return document
 
 
-def offered() -> dict[str, bool]:
-    """Every command that a session knows: name → whether it acts."""
+def offered(*, desktop: bool = False) -> dict[str, bool]:
+    """Every command that a session has a use for: name → whether it acts. One that guards a page answers the desktop's
+    commands with PLATFORM_NOT_SUPPORTED; to list them would only cost a model its attention."""
     from deskcert.session.commands import COMMANDS
+    from deskcert.ways.desktop_arguments import DESKTOP_COMMANDS
 
-    return {name: handler.acting for name, handler in COMMANDS.items()}
+    hidden = frozenset() if desktop else frozenset(DESKTOP_COMMANDS)
+    return {name: handler.acting for name, handler in COMMANDS.items() if name not in hidden}
 
 
 class Opened:
