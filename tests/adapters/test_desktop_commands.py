@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from desktop_rig import Desktop, Program
 from guarded_pages import delivery
 from linux_stage import started
 
+from deskcert.adapters.base import DispatchEnd
+from deskcert.adapters.desktop import Operation
 from deskcert.adapters.linux import AppSelector, LinuxAdapter
 from deskcert.adapters.linux.clipboard import Clipboard, text_of_clipboard
 from deskcert.adapters.linux.desktop import Programs
@@ -118,9 +121,8 @@ async def guarded(tmp_path: Path, desktop: Desktop, window: Program) -> AsyncIte
     )
     made = GuardedDesktop(tmp_path, adapter, {"version": 1, "deny": DENY})
     yield made
-    with contextlib.suppress(Exception):
-        made.records()
     await adapter.close()
+    made.records()
 
 
 def programs_with(desktop: Desktop, word: str) -> list[int]:
@@ -310,6 +312,45 @@ async def test_the_clipboard_is_set_for_others_and_its_text_is_secret(
     told = json.dumps(guarded.records(), ensure_ascii=False)
     assert "Jürgen" not in told
     assert "secret-17" not in told
+
+
+async def test_a_window_or_process_that_is_another_one_by_then_is_left_alone(
+    guarded: GuardedDesktop, window: Program, witness: Desk
+) -> None:
+    """Compared in the act: what the policy has judged is what is acted on."""
+    adapter = guarded.session._desk.adapter
+    assert isinstance(adapter, LinuxAdapter)
+    desktop = adapter.desktop
+    (there,) = [w for w in await desktop.windows() if "shown" in w.states]
+    before = (await shown(witness, window.pid)).box
+    for judged in (replace(there, title="Another"), replace(there, app=replace(there.app, generation="1@1"))):
+        done = await desktop.operate(
+            Operation("move-window", window=judged, box=(1, 2, 300, 300)), budget_ms=500, at=_nowhere
+        )
+        assert (done.dispatch.end, done.read) == (DispatchEnd.CHANGED, None)
+    assert (await shown(witness, window.pid)).box == before
+    recycled = replace(there.app, generation=f"{there.app.pid}@1")
+    closing = await desktop.operate(Operation("close-app", app=recycled, force=True), budget_ms=500, at=_nowhere)
+    assert closing.dispatch.end is DispatchEnd.CHANGED
+    assert window.process.poll() is None
+
+
+async def _nowhere(point: str) -> None:
+    pytest.fail(f"{point}, although nothing may be sent")
+
+
+async def test_an_action_that_never_got_the_lease_is_decided_again_without_a_difference(
+    guarded: GuardedDesktop, witness: Desk
+) -> None:
+    lease = guarded.session._desk.driver._lease
+    assert (await lease.take(1_000))[0]
+    try:
+        late = await guarded("clipboard-set", text="too late", timeout_ms=50)
+    finally:
+        lease.release()
+    assert (late["error"]["details"]["kind"], delivery(late)) == ("lease_timeout", "not_delivered")
+    assert await witness.run(text_of_clipboard(budget_s=1)) is None
+    assert guarded.records()[-1]["kind"] == "action.refused"
 
 
 async def test_surfaces_are_listed(guarded: GuardedDesktop) -> None:

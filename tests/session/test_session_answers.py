@@ -141,6 +141,25 @@ async def test_every_other_name_of_the_contract_is_known_and_not_supported_yet(g
 
 
 @pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        *((name, {}) for name in ("list-apps", "list-windows", "clipboard-get")),
+        ("launch", {"app": "editor"}),
+        ("close-app", {"app": "editor"}),
+        ("clipboard-set", {"text": "x"}),
+        ("move-window", {"window": "x1", "x": 1, "y": 1}),
+        ("resize-window", {"window": "x1", "width": 9, "height": 9}),
+        *((name, {"window": "x1"}) for name in ("focus-window", "minimize", "maximize", "restore")),
+    ],
+)
+async def test_where_there_is_no_desktop_its_commands_say_so(guarded: Guarded, command, args) -> None:
+    answer = await guarded(command, **args)
+    assert answer["error"]["code"] == "PLATFORM_NOT_SUPPORTED"
+    assert answer["error"]["disposition"] == {"delivery": "not_delivered", "retry": "safe"}
+    assert guarded.kinds() == ["action.refused"]
+
+
+@pytest.mark.parametrize(
     ("command", "args", "said"),
     [
         ("clik", {}, "did you mean click?"),
