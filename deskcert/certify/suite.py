@@ -13,6 +13,7 @@ from deskcert.certify.app_spec import AppSpec, read_app
 from deskcert.certify.documents import contained, digest_of, read_document, shown
 from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, named_in
 from deskcert.certify.scenario import Scenario, load_scenario
+from deskcert.certify.suite_code import code_of
 from deskcert_schema.errors import ConfigError, UsageError
 
 __all__ = ["Planned", "Suite", "folder_of", "load_suites", "make_plan", "policy_for", "select"]
@@ -101,7 +102,8 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     told: dict[str, Any] = {"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)}
     desktop = _on_desktop(folders[0])
     what = {"app": "desktop"} if desktop else {} if app is None else {"app": app.digest}
-    digest = digest_of(told | ({"https": True} if https else {}) | what)
+    code = {} if app is None else {str(n): c for n, f in enumerate(places) if (c := code_of(f))}
+    digest = digest_of(told | ({"https": True} if https else {}) | what | ({"code": code} if code else {}))
     named = {**dict(pair for s in reversed(scenarios) for pair in s.secrets), **named}
     policy_name = shown(policy_path) if policy_path else ""
     suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, desktop, EnvSecrets.read(named))
