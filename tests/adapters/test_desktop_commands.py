@@ -353,6 +353,20 @@ async def test_an_action_that_never_got_the_lease_is_decided_again_without_a_dif
     assert guarded.records()[-1]["kind"] == "action.refused"
 
 
+async def test_a_batch_with_a_forbidden_entry_begins_nothing(
+    guarded: GuardedDesktop, desktop: Desktop, witness: Desk
+) -> None:
+    entries = [
+        {"command": "clipboard-set", "args": {"text": "harmless"}},
+        {"command": "launch", "args": {"app": "player"}},
+    ]
+    answer = await guarded("batch", entries=entries)
+    assert [e["execution"] for e in answer["data"]["entries"]] == ["not_started", "completed"]
+    assert answer["data"]["entries"][1]["answer"]["error"]["details"]["rule"] == "no-player"
+    assert await witness.run(text_of_clipboard(budget_s=1)) is None
+    assert programs_with(desktop, "--title=Player") == []
+
+
 async def test_surfaces_are_listed(guarded: GuardedDesktop) -> None:
     found = (await guarded("list-surfaces"))["data"]
     assert found["complete"] is True

@@ -1,5 +1,6 @@
-"""`batch`: several commands in one call. Every entry is parsed, and every action on an element judged by the policy,
-before the first one runs; then they run in order, each through the whole guard, until one fails.
+"""`batch`: several commands in one call. Every entry is parsed, and every action on an element and every command on the
+desktop judged by the policy, before the first one runs; then they run in order, each through the whole guard, until one
+fails.
 
 A batch is not atomic: what ran before the failure stays done, and the answer says which entries never started.
 """
@@ -12,6 +13,7 @@ from typing import Any, Final
 from deskcert.adapters.base import Live
 from deskcert.contract.envelope import success
 from deskcert.guard import policy
+from deskcert.guard.desktop_subject import DESKTOP_COMMANDS, desktop_subject
 from deskcert.session.answers import Refused
 from deskcert.session.args import Arg, boolean, parse_args
 from deskcert.session.desk import Call, Desk, Handler
@@ -63,6 +65,8 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
     for index, (name, raw) in enumerate(entries):
         handler = commands.COMMANDS[name]
         values = parse_args(handler.name, handler.args, raw)
+        if name in DESKTOP_COMMANDS and await _forbidden_on_desktop(desk, Call(name, raw, values, 0)):
+            return index
         if not handler.acting or "ref" not in values:
             continue
         try:
@@ -78,6 +82,18 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
         if isinstance(policy.decide(desk.policy, subject), policy.Deny):
             return index
     return None
+
+
+async def _forbidden_on_desktop(desk: Desk, call: Call) -> bool:
+    from deskcert.session.commands.desktop import meant
+
+    try:
+        found = await meant(desk, call)
+    except Refused:
+        return False
+    facts = policy.value_facts(desk.policy, found.operation.text, call.command)
+    subject = desktop_subject(call.command, found.target, facts)
+    return isinstance(policy.decide(desk.policy, subject), policy.Deny)
 
 
 def _entries(name: str, raw: object) -> tuple[tuple[str, Mapping[str, Any]], ...]:

@@ -8,6 +8,7 @@ look, and stand in no record.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from deskcert.adapters.desktop import Desktop, DesktopAdapter, DesktopApp, DesktopWindow, Operation
@@ -22,7 +23,7 @@ from deskcert_ledger import Secret
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import Code, Command, DetailKind
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "Meant", "meant"]
 
 _TIMEOUT_MS: Final = 10_000
 _MOST_CHARACTERS: Final = 100_000
@@ -88,7 +89,30 @@ def _window_shown(window: DesktopWindow) -> dict[str, Any]:
 # Acting
 
 
-async def _launch(desk: Desk, call: Call) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """One acting command, with what it would be done to as it is now."""
+
+    operation: Operation
+    target: Mapping[str, Any]
+    args: Mapping[str, Any]
+
+
+async def meant(desk: Desk, call: Call) -> Meant:
+    """Raises `Refused`: there is no such program or window, or this session may not act on it."""
+    match call.command:
+        case Command.LAUNCH:
+            return _launch(desk, call)
+        case Command.CLOSE_APP:
+            return await _close_app(desk, call)
+        case Command.CLIPBOARD_SET:
+            _desktop(desk)
+            return Meant(Operation(call.command, text=call.values["text"]), clipboard_target(), {})
+        case _:
+            return await _on_window(desk, call)
+
+
+def _launch(desk: Desk, call: Call) -> Meant:
     programs = _desktop(desk).programs()
     name = call.values["app"]
     if not programs:
@@ -100,12 +124,10 @@ async def _launch(desk: Desk, call: Call) -> dict[str, Any]:
             phase="gate",
             kind=DetailKind.NOT_ALLOWED,
         )
-    return await _go(
-        desk, call, Operation(call.command, program=name), program_target(name, programs[name]), {"app": name}
-    )
+    return Meant(Operation(call.command, program=name), program_target(name, programs[name]), {"app": name})
 
 
-async def _close_app(desk: Desk, call: Call) -> dict[str, Any]:
+async def _close_app(desk: Desk, call: Call) -> Meant:
     wanted, pid = call.values["app"], call.values["pid"]
     if wanted is None and pid is None:
         raise Refused(Code.INVALID_ARGS, "close-app needs app or pid", phase="parse")
@@ -118,7 +140,7 @@ async def _close_app(desk: Desk, call: Call) -> dict[str, Any]:
     windows = await _read(desktop.windows())
     operation = Operation(call.command, app=app, force=call.values["force"])
     args = {k: v for k, v in (("app", wanted), ("pid", pid), ("force", operation.force)) if v is not None}
-    return await _go(desk, call, operation, app_target(app, windows), args)
+    return Meant(operation, app_target(app, windows), args)
 
 
 def _one(found: list[DesktopApp], absent: str) -> DesktopApp:
@@ -143,7 +165,7 @@ def _one(found: list[DesktopApp], absent: str) -> DesktopApp:
     return found[0]
 
 
-async def _on_window(desk: Desk, call: Call) -> dict[str, Any]:
+async def _on_window(desk: Desk, call: Call) -> Meant:
     desktop, asked = _desktop(desk), call.values["window"]
     window = next((w for w in await _read(desktop.windows()) if w.id == asked), None)
     if window is None:
@@ -162,7 +184,7 @@ async def _on_window(desk: Desk, call: Call) -> dict[str, Any]:
         )
     operation = Operation(call.command, window=window, box=_box(call, window))
     given = {k: call.values[k] for k in ("window", "x", "y", "width", "height") if k in call.values}
-    return await _go(desk, call, operation, window_target(window), given)
+    return Meant(operation, window_target(window), given)
 
 
 def _box(call: Call, window: DesktopWindow) -> tuple[int, int, int, int] | None:
@@ -177,21 +199,15 @@ def _box(call: Call, window: DesktopWindow) -> tuple[int, int, int, int] | None:
             return None
 
 
-async def _clipboard_set(desk: Desk, call: Call) -> dict[str, Any]:
-    _desktop(desk)
-    return await _go(desk, call, Operation(call.command, text=call.values["text"]), clipboard_target(), {})
-
-
-async def _go(
-    desk: Desk, call: Call, operation: Operation, target: Mapping[str, Any], args: Mapping[str, Any]
-) -> dict[str, Any]:
+async def _act(desk: Desk, call: Call) -> dict[str, Any]:
+    found = await meant(desk, call)
     newest = desk.state.snapshots.newest
     timeout_ms = call.values["timeout_ms"]
     request = DesktopRequest(
         action_no=call.action,
-        operation=operation,
-        target=target,
-        args=args,
+        operation=found.operation,
+        target=found.target,
+        args=found.args,
         newest_snapshot_seq=newest.seq if newest is not None else 0,
         policy=desk.policy,
         gate=desk.state.gate,
@@ -216,30 +232,30 @@ COMMANDS: Final = (
     Handler(Command.LIST_APPS, (), _list_apps),
     Handler(Command.LIST_WINDOWS, (), _list_windows),
     Handler(Command.CLIPBOARD_GET, (), _clipboard_get),
-    Handler(Command.LAUNCH, (Arg("app", _APP, required=True), *COMMON), _launch, acting=True),
+    Handler(Command.LAUNCH, (Arg("app", _APP, required=True), *COMMON), _act, acting=True),
     Handler(
         Command.CLOSE_APP,
         (Arg("app", _APP), Arg("pid", whole_number(1, 2**31 - 1)), Arg("force", boolean, default=False), *COMMON),
-        _close_app,
+        _act,
         acting=True,
     ),
-    *(Handler(c, (_WINDOW, *COMMON), _on_window, acting=True) for c in (Command.FOCUS_WINDOW, *sorted(_BY_MANAGER))),
+    *(Handler(c, (_WINDOW, *COMMON), _act, acting=True) for c in (Command.FOCUS_WINDOW, *sorted(_BY_MANAGER))),
     Handler(
         Command.MOVE_WINDOW,
         (_WINDOW, Arg("x", _PLACE, required=True), Arg("y", _PLACE, required=True), *COMMON),
-        _on_window,
+        _act,
         acting=True,
     ),
     Handler(
         Command.RESIZE_WINDOW,
         (_WINDOW, Arg("width", _SIZE, required=True), Arg("height", _SIZE, required=True), *COMMON),
-        _on_window,
+        _act,
         acting=True,
     ),
     Handler(
         Command.CLIPBOARD_SET,
         (Arg("text", text(_MOST_CHARACTERS), required=True), *COMMON),
-        _clipboard_set,
+        _act,
         acting=True,
     ),
 )
