@@ -31,6 +31,7 @@ from deskcert.adapters.linux.processes import process, state_of
 from deskcert.adapters.linux.windows import states
 from deskcert.adapters.linux.x11 import Desk, XWindow, windows_of
 from deskcert.guard.policy import compile_policy
+from deskcert.replay.backtest import back_test
 from deskcert.replay.decisions import recompute, recompute_records
 from deskcert.session import Options, Session
 from deskcert_ledger import ProjectKey, RunLedger, SystemClock, read_records
@@ -160,6 +161,9 @@ async def test_a_launched_program_is_seen_and_its_exit_too(guarded: GuardedDeskt
     assert kinds.count("action.intent") == kinds.count("action.result") == 2
     decided = recompute_records(iter(read_records(guarded.folder)))
     assert (decided.decisions, decided.differences) == (5, ())
+    stricter = {"version": 1, "deny": [{"id": "no-zenity", "name": "zenity", "action": ["launch", "close-app"]}]}
+    again_judged = [(r.command, r.rule_after) for r in back_test(read_records(guarded.folder), stricter, {})]
+    assert sorted(set(again_judged)) == [("close-app", "no-zenity"), ("launch", "no-zenity")]
 
 
 async def test_a_program_that_ends_at_once_is_no_success(guarded: GuardedDesktop) -> None:
