@@ -27,8 +27,7 @@ async def key_paths(
     if action.command != "press" or action.key is None or action.key == "Space":
         return ()
     enter = action.key == "Enter"
-    held = "+" in action.key
-    if not enter and not held:
+    if not enter and not _may_be_bound(action.key):
         return ()
     walk = Walk(bus, app, ObserveOptions(), deadline)
     found = [f for f in _all(await walk.below(window)) if _meant(f, action.key, enter=enter)]
@@ -38,6 +37,12 @@ async def key_paths(
         unread = NameSources(accessible=Unknown("not every control of the window could be read"))
         return (*paths, ActivationPath(why, "unknown", unread))
     return paths
+
+
+def _may_be_bound(key: str) -> bool:
+    """With Shift alone a letter is typed, as without it."""
+    *held, name = key.split("+")
+    return bool(held) and not (held == ["shift"] and len(name) == 1)
 
 
 def _meant(facts: Facts, key: str, *, enter: bool) -> bool:
