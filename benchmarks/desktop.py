@@ -158,6 +158,7 @@ async def clicks(desktop: Desktop, folder: Path, pairs: int) -> float:
     async def guarded(_: int) -> None:
         chain.append([])
         began = time.process_time()
+        # The calls of one click are noted on their way, to be sent again without the guard.
         adapter._bus.send = noted  # type: ignore[method-assign]
         answer = await session.handle("click", {"ref": refs[-1]})
         adapter._bus.send = send  # type: ignore[method-assign]

@@ -112,7 +112,7 @@ def _main() -> None:
     try:
         function = runpy.run_path(str(path), run_name="deskcert_checks")[question["function"]]
         told = json.dumps({"value": function(SimpleNamespace(**question["app"]), **question["args"])})
-    except Exception as exc:
+    except Exception as exc:  # a user's own function may raise anything
         told = json.dumps({"error": f"{type(exc).__name__}: {exc}"[:1000]})
     answer.write(told)
     answer.flush()

@@ -7,12 +7,10 @@ application's. Nothing is installed anywhere, and no key outlives its campaign's
 
 from __future__ import annotations
 
-import base64
 import datetime
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -41,15 +39,14 @@ class ServerCertificate:
     @classmethod
     def new(cls) -> Self:
         from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+        from deskcert_proxy.authority import spki_of
 
         key = ec.generate_private_key(ec.SECP256R1())
-        public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-        return cls(
-            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
-            _self_signed(key).public_bytes(Encoding.PEM),
-            base64.b64encode(sha256(public).digest()).decode("ascii"),
-        )
+        certificate = _self_signed(key)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return cls(pem, certificate.public_bytes(Encoding.PEM), spki_of(certificate))
 
     def write(self, folder: Path) -> tuple[Path, Path]:
         """(certificate, key) as files; the key's is its owner's alone."""

@@ -51,7 +51,7 @@ def run_shards(
     _reach(address)
     try:
         ray.init(address=address, log_to_driver=False, configure_logging=False)
-    except Exception as exc:
+    except Exception as exc:  # of Ray's many kinds no common one is public
         raise HarnessError(f"there is no Ray cluster at {address}: {exc}") from exc
     keep = {name: value for name, value in os.environ.items() if name.startswith("DESKCERT_")}
     try:

@@ -26,9 +26,12 @@ from typing import Any
 
 from deskcert_fixture_app.faults import BadPlan
 
-__all__ = ["PERTURBATIONS", "check_perturbation"]
+__all__ = ["PERTURBATIONS", "Perturbations", "check_perturbation"]
 
-PERTURBATIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+type Perturbations = Mapping[str, tuple[frozenset[str], frozenset[str]]]
+"""Name to (needed arguments, possible arguments)."""
+
+PERTURBATIONS: Perturbations = {
     "reorder_rows": (frozenset(), frozenset()),
     "recycle_row": (frozenset({"row", "with"}), frozenset()),
     "replace_by_twin": (frozenset({"row", "with"}), frozenset({"control"})),
@@ -41,16 +44,15 @@ PERTURBATIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "navigate": (frozenset({"url"}), frozenset()),
     "lookalike": (frozenset(), frozenset({"row", "control", "with", "name"})),
 }
-"""Name to (needed arguments, possible arguments)."""
 
 
-def check_perturbation(do: object, args: object) -> tuple[str, Mapping[str, Any]]:
-    """Raises `BadPlan` for an unknown name or argument."""
-    if not isinstance(do, str) or do not in PERTURBATIONS:
-        raise BadPlan(f"do is {do!r}; use one of {', '.join(PERTURBATIONS)}")
+def check_perturbation(do: object, args: object, known: Perturbations = PERTURBATIONS) -> tuple[str, Mapping[str, Any]]:
+    """`known`: those of the application that is asked. Raises `BadPlan` for an unknown name or argument."""
+    if not isinstance(do, str) or do not in known:
+        raise BadPlan(f"do is {do!r}; use one of {', '.join(known)}")
     if not isinstance(args, Mapping):
         raise BadPlan("args must be an object")
-    needed, possible = PERTURBATIONS[do]
+    needed, possible = known[do]
     missing, extra = sorted(needed - set(args)), sorted(set(args) - needed - possible)
     if missing or extra:
         raise BadPlan(f"{do} takes {sorted(needed | possible)}; missing {missing}, unknown {extra}")

@@ -116,7 +116,7 @@ class AccessBus:
         except AdapterError:
             await _drop(session)
             raise
-        except Exception as error:
+        except Exception as error:  # dbus-fast raises errors of sockets, of authentication and its own
             await _drop(session)
             raise _unavailable(f"{type(error).__name__}: {error}") from error
 

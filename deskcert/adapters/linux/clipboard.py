@@ -90,7 +90,7 @@ class Clipboard:
                     return
                 if event.type == X.SelectionRequest:
                     _answer(display, event, text)
-        except Exception as error:
+        except Exception as error:  # in a thread of its own: whatever it is, `set` raises it
             failed.append(error)
             owned.set()
         finally:

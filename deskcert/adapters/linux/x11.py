@@ -56,7 +56,7 @@ class Desk:
                 return what(self._open())
             except AdapterError:
                 raise
-            except Exception as error:
+            except Exception as error:  # Xlib raises its own kinds, OSError and bare strings of the server
                 raise AdapterError(
                     f"X11 cannot be used here ({type(error).__name__}: {error}); physical input, window geometry and "
                     "pictures need an X server, named by DISPLAY",
@@ -115,9 +115,11 @@ def _tree(window: Any, depth: int) -> Iterator[Any]:
     """A window manager puts its own frames between the root and a program's windows."""
     if depth >= _DEEPEST:
         return
+    from Xlib.error import XError
+
     try:
         children = window.query_tree().children
-    except Exception:  # it went away
+    except XError:  # it went away
         return
     for child in children:
         yield child
@@ -125,6 +127,8 @@ def _tree(window: Any, depth: int) -> Iterator[Any]:
 
 
 def _window(display: Any, root: Any, window: Any) -> XWindow | None:
+    from Xlib.error import XError
+
     try:
         pid = _property(display, window, "_NET_WM_PID")
         if not pid:
@@ -132,7 +136,7 @@ def _window(display: Any, root: Any, window: Any) -> XWindow | None:
         place, attributes = window.get_geometry(), window.get_attributes()
         at = root.translate_coords(window, 0, 0)
         modal = display.intern_atom("_NET_WM_STATE_MODAL") in _property(display, window, "_NET_WM_STATE")
-    except Exception:  # it went away
+    except XError:  # it went away
         return None
     box = (int(at.x), int(at.y), int(place.width), int(place.height))
     return XWindow(window.id, title_of(display, window), int(pid[0]), box, modal, attributes.map_state == _VIEWABLE)

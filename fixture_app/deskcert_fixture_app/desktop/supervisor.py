@@ -19,9 +19,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-from deskcert_fixture_app.desktop.words import PAGES, check_perturbation, parse_faults
+from deskcert_fixture_app.desktop.words import PAGES, PERTURBATIONS, parse_faults
 from deskcert_fixture_app.effects import KINDS, EffectLog
 from deskcert_fixture_app.faults import BadPlan
+from deskcert_fixture_app.perturb import check_perturbation
 from deskcert_fixture_app.seed import Seed, parse_seed
 from deskcert_fixture_app.store import Store
 
@@ -85,7 +86,7 @@ class Supervisor:
         return {"url": URL}
 
     def perturb(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        do, args = check_perturbation(body.get("do"), body.get("args", {}))
+        do, args = check_perturbation(body.get("do"), body.get("args", {}), PERTURBATIONS)
         match do:
             case "hang":
                 self._window.send_signal(signal.SIGSTOP)

@@ -34,11 +34,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from deskcert_fixture_app.faults import BadPlan
+from deskcert_fixture_app.perturb import Perturbations
 
-__all__ = ["FAULTS", "PAGES", "PERTURBATIONS", "Fault", "check_perturbation", "find", "parse_faults"]
+__all__ = ["FAULTS", "PAGES", "PERTURBATIONS", "Fault", "find", "parse_faults"]
 
 PAGES = ("orders", "payouts", "customers", "notes", "settings")
 FAULTS: Mapping[str, int] = {
@@ -52,7 +52,7 @@ FAULTS: Mapping[str, int] = {
     "read_only": 0,
 }
 """Name to default milliseconds."""
-PERTURBATIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+PERTURBATIONS: Perturbations = {
     "reorder_rows": (frozenset(), frozenset()),
     "recycle_row": (frozenset({"row", "with"}), frozenset()),
     "replace_by_twin": (frozenset({"row", "with"}), frozenset({"control"})),
@@ -110,16 +110,3 @@ def find(faults: Sequence[Fault], control: str, row: int, kinds: Sequence[str]) 
                 fault.left -= 1
             return fault
     return None
-
-
-def check_perturbation(do: object, args: object) -> tuple[str, Mapping[str, Any]]:
-    """Raises `BadPlan` for an unknown name or argument."""
-    if not isinstance(do, str) or do not in PERTURBATIONS:
-        raise BadPlan(f"do is {do!r}; the desktop application has {', '.join(PERTURBATIONS)}")
-    if not isinstance(args, Mapping):
-        raise BadPlan("args must be an object")
-    needed, possible = PERTURBATIONS[do]
-    missing, extra = sorted(needed - set(args)), sorted(set(args) - needed - possible)
-    if missing or extra:
-        raise BadPlan(f"{do} takes {sorted(needed | possible)}; missing {missing}, unknown {extra}")
-    return do, args
