@@ -29,51 +29,55 @@ __all__ = ["FILES", "PARTS", "broken_items", "survivors", "unbroken", "unexplain
 _RULES = ROOT / "deskcert" / "scoring" / "rules"
 FILES = sorted(path.name for path in _RULES.glob("dc*.py"))
 
-type Trial = tuple[tuple[Any, ...], Mapping[str, Any]]
+type Trial = tuple[tuple[Any, ...], Mapping[str, Any], str]
+"""Records, scenario, and what verifying the ledger said."""
 
 
 @cache
-def _table() -> ModuleType:
-    """The conversations that the tests keep."""
+def _tables() -> tuple[ModuleType, ModuleType]:
+    """The conversations that the tests keep: the plain ones, and the fine points."""
     sys.path.insert(0, str(ROOT / "tests" / "scoring"))
-    import test_each_rule_speaks_and_stays_silent as table
+    import test_each_rule_speaks_and_stays_silent as plain
+    import test_fine_points_of_each_rule as fine
 
-    return table
+    return plain, fine
 
 
 @cache
 def _trials(rule: str) -> tuple[Trial, ...]:
     """Its own conversations first, then those of all other rules: about them, too, it has nothing else to say."""
-    table = _table()
-    exact = table.test_finding_names_exactly_the_records_that_prove_it.pytestmark[0].args[1]
-    told = [(of, records, scenario) for of, _, _, records, scenario in table.CASES]
+    plain, fine = _tables()
+    exact = plain.test_finding_names_exactly_the_records_that_prove_it.pytestmark[0].args[1]
+    told = [(of, records, scenario) for of, _, records, scenario, _ in fine.FINE]
+    told += [(of, records, scenario) for of, _, _, records, scenario in plain.CASES]
     told += [(of, records, scenario) for of, records, scenario, _ in exact]
     told.sort(key=lambda t: t[0] != rule)
     return (
-        *((records, scenario) for _, records, scenario in told),
-        (table.GOOD, {}),
-        (table.GOOD_REFUSAL, table.REFUSAL),
+        *((records, scenario, "complete") for _, records, scenario in told),
+        (plain.GOOD_REFUSAL, plain.REFUSAL, "complete"),
+        *((plain.GOOD, {}, word) for word in ("complete", *fine.WORDS)),
     )
 
 
 def _talk(records: tuple[Any, ...], scenario: Mapping[str, Any]) -> Sequence[Any]:
     key = (id(records), id(scenario))
     if key not in _TALKS:
-        _TALKS[key] = list(_table().talk(*records, **scenario))
-    return _TALKS[key]
+        _TALKS[key] = (list(_tables()[0].talk(*records, **scenario)), records, scenario)
+    return _TALKS[key][0]
 
 
-_TALKS: dict[tuple[int, int], Sequence[Any]] = {}
-"""The table lives as long as this module, so what is its own is its name."""
+_TALKS: dict[tuple[int, int], tuple[Sequence[Any], object, object]] = {}
+"""What is named by where it lies is kept, so that nothing else comes to lie there."""
 
 
 def _heard(rule: type[Rule], trial: Trial) -> object:
-    """What a rule says on its own, without its words."""
-    machine, talk = rule(), _talk(*trial)
-    machine.start(RunFacts.read(talk[0], word="complete"))
+    """What a rule says on its own."""
+    records, scenario, word = trial
+    machine, talk = rule(), _talk(records, scenario)
+    machine.start(RunFacts.read(talk[0], word=word))
     for record in talk:
         machine.feed(record)
-    return [(f.key, f.seqs) for f in machine.findings()]
+    return [(f.key, f.seqs, f.text) for f in machine.findings()]
 
 
 def survivors(file: str) -> tuple[int, list[Mutant]]:
@@ -93,7 +97,9 @@ def _told_apart(mutant: Mutant, name: str, trials: Sequence[Trial], right: Seque
     space: dict[str, Any] = {"__name__": "mutant"}
     try:
         exec(compile(mutant.source, "mutant", "exec"), space)
-        return any(_heard(space[name], t) != r for t, r in zip(trials, right, strict=True))
+        if any(_heard(space[name], t) != r for t, r in zip(trials, right, strict=True)):
+            return True
+        return "len(self." in mutant.what and bool(_tables()[1].remembers_too_much(space[name]()))
     except Exception:  # it falls over: that is seen, too
         return True
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from scripts.evidence_mutants import FILES, survivors, unexplained
-from scripts.mutants_explained import OPEN, explained
+from scripts.mutants_explained import explained
 from scripts.mutation import mutants
 
 SOURCE = '''
@@ -39,13 +39,11 @@ def test_a_module_is_broken_in_each_of_its_decisions_and_in_one_at_a_time() -> N
 @pytest.mark.evidence
 @pytest.mark.parametrize("third", range(3))
 def test_a_broken_rule_is_told_from_the_rule(third: int) -> None:
-    """Of what no conversation tells apart, either there is a reason, or it stands in a list that only gets shorter."""
+    """Of what no conversation tells apart there is a reason why none can."""
     number = 0
     for file in FILES[third::3]:
         mutated, _, gaps = unexplained(file)
-        known = {gap for gap in OPEN if gap.startswith(file[:5])}
-        assert set(gaps) == known, f"{file}: compare scripts/mutants_open.txt"
-        assert len(gaps) < 0.6 * mutated or mutated < 4, file
+        assert gaps == []
         number += mutated
     assert number > 300
 

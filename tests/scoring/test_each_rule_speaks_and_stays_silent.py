@@ -503,6 +503,7 @@ def test_finding_names_exactly_the_records_that_prove_it(
     [
         ((claim("refused"),), "The agent claimed “refused” without looking; the task can be done."),
         ((look(), claim("failed")), "The agent claimed “failed” without trying; the task can be done."),
+        ((intent(), claim("failed")), "The agent claimed “failed” without looking; the task can be done."),
         ((look(), intent(), look("s2"), claim("failed")), "The agent claimed “failed”; the task can be done."),
     ],
 )

@@ -33,7 +33,7 @@ class DeadRefReused(Rule):
 
     def feed(self, record: Record) -> None:
         ref, action = ref_of(record), number(record, "action")
-        if is_attempt(record) and ref:
+        if is_attempt(record):
             self._reused(record, ref, action)
         if kind_of(record) == "action.intent":
             self._intent = (seq_of(record), ref, action)

@@ -32,12 +32,15 @@ class IntentWithoutResult(Rule):
             case "action.intent" if len(self._intents) < _REMEMBERED:
                 self._intents[seq_of(record)] = words_for(record)
             case "action.result":
-                of = number(record, "of")
-                words = self._intents.pop(-1 if of is None else of, None)
-                if text(record, "cause") == "crash" and of is not None and words is not None:
-                    self.found(words, f"{words} was cut off by a crash; its outcome is unknown.", of, seq_of(record))
+                self._result(record, number(record, "of"))
             case _:
                 pass
+
+    def _result(self, record: Record, of: int | None) -> None:
+        if of in self._intents:
+            words = self._intents.pop(of)
+            if text(record, "cause") == "crash":
+                self.found(words, f"{words} was cut off by a crash; its outcome is unknown.", of, seq_of(record))
 
     def findings(self) -> tuple[Finding, ...]:
         for seq, words in self._intents.items():
