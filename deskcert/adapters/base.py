@@ -19,6 +19,7 @@ __all__ = [
     "Dialog",
     "Dispatch",
     "DispatchEnd",
+    "DragAdapter",
     "Entry",
     "Gone",
     "Handle",
@@ -115,6 +116,8 @@ class Action:
     key: str | None = None
     direction: str | None = None
     amount: int = 0
+    to: Handle | None = None
+    """For drag: the element that it ends on."""
 
 
 class DispatchEnd(StrEnum):
@@ -247,6 +250,15 @@ class Adapter(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class DragAdapter(Protocol):
+    """What can drag one element onto another."""
+
+    def cannot_drag(self, source: Handle, to: Handle) -> str | None:
+        """Why not between these two, wherever that is known beforehand."""
+        ...
 
 
 @runtime_checkable

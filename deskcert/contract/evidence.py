@@ -204,6 +204,8 @@ class Evidence:
     """Hex SHA-256 of `compared`."""
     options: tuple[int, ...] | None = None
     """For select: how many options that can be chosen each asked one names."""
+    other: Evidence | None = None
+    """For a drag: of the element that it ends on."""
     compared: str = field(repr=False, default="")
     """The very text that the dispatch compares; built by the adapter, deterministic for equal pages."""
 
@@ -226,6 +228,7 @@ class Evidence:
             value=field_from_json(raw.get("value")),
             digest=raw["digest"],
             options=tuple(raw["options"]) if raw.get("options") is not None else None,
+            other=Evidence.from_json(raw["other"]) if raw.get("other") is not None else None,
             compared=raw.get("compared", ""),
         )
 
@@ -248,6 +251,7 @@ class Evidence:
                 "hit_test": self.hit_test.as_json(),
                 "digest": self.digest,
                 "options": list(self.options) if self.options is not None else None,
+                "other": self.other.as_json() if self.other is not None else None,
             }
         )
 

@@ -12,7 +12,7 @@ Source: guard.md (4). `stable` belongs to physical actions and comes with them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
 from deskcert.adapters.base import Action
@@ -81,7 +81,7 @@ _TERMINAL: Final = {
 POINTER_LIKE: Final = frozenset(
     (
         *("click", "double-click", "triple-click", "right-click", "hover"),
-        *("check", "uncheck", "toggle", "expand", "collapse"),
+        *("check", "uncheck", "toggle", "expand", "collapse", "drag"),
     )
 )
 """Commands that send a pointer's events: the target must be what a pointer would hit."""
@@ -95,6 +95,7 @@ _CAPABILITY: Final[Mapping[str, tuple[str, ...]]] = {
     "hover": (),
     "scroll": (),
     "scroll-to": (),
+    "drag": (),
     "focus": ("focus", "press"),
     "clear": ("set-value",),
     "check": ("toggle", "check"),
@@ -102,7 +103,7 @@ _CAPABILITY: Final[Mapping[str, tuple[str, ...]]] = {
     "collapse": ("expand",),
 }
 """The capabilities of which a command needs one, where it is not called the same; none: every element has it."""
-_HEADLESS_KEYS: Final = frozenset({"enter", "space"})
+_HEADLESS_KEYS: Final = frozenset({"enter", "space", *(f"arrow{side}" for side in ("left", "right", "up", "down"))})
 """Keys whose default action is emulated; others need trusted keys."""
 
 
@@ -117,8 +118,18 @@ def judge(action: Action, evidence: Evidence, mode: Mode) -> Report:
         _visible(evidence),
         *([] if action.command in _LOOKS_ONLY else [_enabled(evidence)]),
         *([_receives_events(evidence)] if action.command in POINTER_LIKE else []),
+        *(_drop(evidence.other) if evidence.other is not None else ()),
     ]
     return Report(tuple(checks))
+
+
+def _drop(place: Evidence) -> tuple[CheckResult, ...]:
+    """Where a drag ends: visible, enabled, and what a pointer would meet there."""
+    return (
+        replace(_visible(place), check=Check.DROP_VISIBLE),
+        replace(_enabled(place), check=Check.DROP_ENABLED),
+        replace(_receives_events(place), check=Check.DROP_RECEIVES_EVENTS),
+    )
 
 
 def _enabled(evidence: Evidence) -> CheckResult:

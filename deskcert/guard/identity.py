@@ -25,7 +25,7 @@ class Same:
 @dataclass(frozen=True, slots=True)
 class Changed:
     which: tuple[str, ...]
-    """`document | node | role | name | description | context`"""
+    """`document | node | role | name | description | context`; of a drag's other end with `to.` before it"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,22 @@ def compare(saved: RawNode, handle: Handle, live: Evidence) -> Identity:
 
 
 def compare_saved(saved: Mapping[str, Any], live: Evidence) -> Identity:
-    """`saved` is what `saved_identity` gave, from memory or from a record."""
+    """`saved` is what `saved_identity` gave, from memory or from a record; under `to` the other end of a drag."""
+    changed, doubtful = _parts(saved, live)
+    if (to := saved.get("to")) is not None:
+        if live.other is None:
+            changed.append("to")
+        else:
+            ends = _parts(to, live.other)
+            changed += [f"to.{part}" for part in ends[0]]
+            doubtful += [f"to.{part}" for part in ends[1]]
+    if changed:
+        return Changed(tuple(changed))
+    return Doubtful(tuple(doubtful)) if doubtful else Same()
+
+
+def _parts(saved: Mapping[str, Any], live: Evidence) -> tuple[list[str], list[str]]:
+    """What differs, and what could not be read."""
     changed: list[str] = []
     doubtful: list[str] = []
     if saved["document"] != live.document:
@@ -77,9 +92,7 @@ def compare_saved(saved: Mapping[str, Any], live: Evidence) -> Identity:
         changed.append(by)
     if tuple((str(kind), str(label)) for kind, label in saved.get("context", ())) != live.context:
         changed.append("context")
-    if changed:
-        return Changed(tuple(changed))
-    return Doubtful(tuple(doubtful)) if doubtful else Same()
+    return changed, doubtful
 
 
 def _repeats_its_value(node: RawNode) -> bool:

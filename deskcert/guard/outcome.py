@@ -50,6 +50,8 @@ class ActRequest:
     timeout_ms: int = 5_000
     mode: Mode = Mode.HEADLESS
     prev_commit_us: int = 0
+    to: tuple[Ref, Saved] | None = None
+    """For a drag: where it ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deskcert.adapters.base import Dispatch, Navigation
+from deskcert.adapters.base import Dispatch, Navigation, RawNode
 from deskcert.contract.evidence import ABSENT, Evidence, Known
+from deskcert.contract.refs import Ref
 from deskcert.guard.delivery import Judgement
 from deskcert.guard.identity import saved_identity
 from deskcert.guard.outcome import ActRequest, NavigateRequest
@@ -44,6 +45,8 @@ def args_of(request: ActRequest, evidence: Evidence | None) -> dict[str, Any]:
         args["value"] = request.secret(request.action.value, _openable(request, evidence))
     if request.action.key is not None:
         args["key"] = request.action.key
+    if request.to is not None:
+        args["to"] = str(request.to[0])
     if request.action.direction is not None:
         args |= {"direction": request.action.direction, "amount": request.action.amount}
     if request.repeat_of is not None:
@@ -59,13 +62,21 @@ def _openable(request: ActRequest, evidence: Evidence | None) -> bool:
 
 def target_of(request: ActRequest) -> dict[str, Any]:
     """ref, role, name, context as the agent knew them, with the rest of the saved identity."""
-    return {"ref": str(request.ref)} | saved_identity(request.saved.node, request.saved.handle)
+    target = {"ref": str(request.ref)} | saved_identity(request.saved.node, request.saved.handle)
+    if request.to is None:
+        return target
+    ref, saved = request.to
+    return target | {"to": {"ref": str(ref)} | saved_identity(saved.node, saved.handle)}
 
 
 def target_shown(request: ActRequest) -> dict[str, Any]:
     """ref, role, name for the answer."""
-    node = request.saved.node
-    shown = {"ref": str(request.ref), "role": node.get("role", "")}
+    shown = _shown(request.ref, request.saved.node)
+    return shown if request.to is None else shown | {"to": _shown(request.to[0], request.to[1].node)}
+
+
+def _shown(ref: Ref, node: RawNode) -> dict[str, Any]:
+    shown = {"ref": str(ref), "role": node.get("role", "")}
     return shown | ({"name": node["name"]} if isinstance(node.get("name"), str) else {})
 
 

@@ -173,7 +173,7 @@ class _Act:
     def _consider(self, evidence: Evidence) -> Steps[Seen]:
         request = self.request
         # Step (2): the retained object must still be what was saved.
-        match identity.compare(request.saved.node, request.saved.handle, evidence):
+        match identity.compare_saved(payloads.target_of(request), evidence):
             case identity.Changed(which):
                 self.machine.note_look({"probe": f"changed: {', '.join(which)}"}, evidence)
                 return (yield from self._refuse(refused.changed(which), evidence))
@@ -304,6 +304,8 @@ class _Act:
         behind an open dialog, is not read."""
         if dispatch.end is not DispatchEnd.COMPLETED or dispatch.dialog is not None:
             return NO_CLAIM
+        if self.request.action.command == "drag":
+            return verification.read_drag(dispatch.events_sent)
         if not verification.has_claim(self.request.action):
             return NO_CLAIM
         until = self.machine.now + verification.SETTLE_MS * 1_000

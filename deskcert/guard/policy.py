@@ -118,7 +118,7 @@ ALLOW_LIST_RULE: Final = "default-deny"
 """Stands as the rule's id where no allow rule matched."""
 
 _ALONE: Final = frozenset({"default_submitter", "focused"})
-_LENDS_ONLY: Final = frozenset({"label", "descendant", "access_key"})
+_LENDS_ONLY: Final = frozenset({"label", "descendant", "access_key", "drop_around"})
 _NO_ACTIVATION: Final = frozenset(
     {"set-value", "type", "clear", "focus", "scroll", "scroll-to", "select", "hover", "upload"}
 )
@@ -130,6 +130,15 @@ _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """A rule about clicks means every command that clicks, and one about setting a value every command that changes it."""
 _ACTIVATING_KEYS: Final = frozenset({"enter", "space"})
+_ARROWS: Final = frozenset({"arrowleft", "arrowright", "arrowup", "arrowdown"})
+_ARROWS_MEAN: Final[Mapping[str, tuple[str, ...]]] = {
+    "radio": ("click", "check"),
+    "combobox": ("select", "set-value", "click"),
+    "listbox": ("select", "set-value", "click"),
+    "slider": ("set-value",),
+    "spinbutton": ("set-value",),
+}
+"""An arrow key chooses the next of a group, or changes a number."""
 
 
 def subject_of(
@@ -145,12 +154,20 @@ def subject_of(
         command=action.command,
         actions=_words(action, evidence),
         key=key_of(action.key) if action.key is not None else None,
-        groups=(group, *(g for g in alone if g)),
+        groups=(group, *(g for g in alone if g), *_dropped_on(evidence.other)),
         destinations=(own, *((p.why, p.destination) for p, _ in paths)),
         urls=tuple(dict.fromkeys(u for u in (evidence.url, window.url if window else None) if u)),
         windows=(window.title, window.url) if window else (evidence.url,),
         value_facts=facts or {},
     )
+
+
+def _dropped_on(place: Evidence | None) -> tuple[tuple[Surface, ...], ...]:
+    """Where a drag ends is a control of its own; what stands around it hears of the drop as well."""
+    if place is None:
+        return ()
+    around = (Surface("drop_around", p.role, p.names) for p in place.paths)
+    return ((Surface("drop", place.role, place.names), *around),)
 
 
 def navigation_subject(url: str, window: WindowState | None) -> Subject:
@@ -388,6 +405,8 @@ def _words(action: Action, evidence: Evidence) -> frozenset[str]:
         submits = any(p.why in _ALONE for p in evidence.paths)
         if not typed or submits:
             words.add("click")
+    if action.command == "press" and action.key is not None and key_of(action.key) in _ARROWS:
+        words.update(_ARROWS_MEAN.get(role_of(evidence.role), ()))
     return frozenset(words)
 
 

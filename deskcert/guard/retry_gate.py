@@ -161,7 +161,14 @@ def fingerprint(action: Action, evidence: Evidence, mac: str | None) -> str:
             "window": _origin_and_path(evidence.url),
             "value": mac,
         }
+        | ({} if evidence.other is None else {"to": _end(evidence.other)})
     )
+
+
+def _end(place: Evidence) -> list[Any]:
+    """Where a drag ends."""
+    named = _looks(place.names.accessible, place.names.text)
+    return [role_of(place.role), named, [[kind, FORMS["deep"](label)] for kind, label in place.context]]
 
 
 _CONTROLS: Final = frozenset(

@@ -7,6 +7,7 @@
 | check, uncheck, expand, collapse, focus | the state that must hold then |
 | toggle | the state is the other one than before |
 | scroll, scroll-to | the element has moved, or is in view |
+| drag | the place takes what is dragged there (where the page says so, in HTML's way of dragging) |
 
 All others claim nothing, because no read-back of the element could tell what a click or a key was for. Known false is a
 failure although the input was delivered; no evidence is no failure. Sources: guard.md (8), reference 6.
@@ -30,6 +31,7 @@ __all__ = [
     "held_already",
     "holds_already",
     "read_back",
+    "read_drag",
     "read_navigation",
     "read_page",
     "same_text",
@@ -80,6 +82,14 @@ _STATE_OF: Final = {
 _TOGGLED: Final = ("checked", "pressed")
 _OF_VALUE: Final = frozenset({"set-value", "clear", "type", "select", "upload"})
 _OF_PLACE: Final = frozenset({"scroll", "scroll-to"})
+
+
+def read_drag(events: tuple[str, ...]) -> Verification:
+    """From what was sent: where the page does not consent to `dragover` there is no `drop`. A consent is no proof of
+    what was done with it, and a drag made of pointer events asks nobody."""
+    if "dragstart" not in events or "drop" in events:
+        return NO_CLAIM
+    return Verification(VerificationScope.ELEMENT_STATE, "the place takes what is dragged there", satisfied=False)
 
 
 def has_claim(action: Action) -> bool:

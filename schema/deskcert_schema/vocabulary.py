@@ -147,6 +147,10 @@ class Check(StrEnum):
     ENABLED = "enabled"
     STABLE = "stable"
     RECEIVES_EVENTS = "receives_events"
+    DROP_VISIBLE = "drop_visible"
+    """Of the place where a drag ends, like the next two."""
+    DROP_ENABLED = "drop_enabled"
+    DROP_RECEIVES_EVENTS = "drop_receives_events"
 
 
 class CheckStatus(StrEnum):
