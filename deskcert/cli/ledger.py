@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deskcert.cli import audit, evidence, export, proofs
-from deskcert.cli._project_log import read_logs
+from deskcert.cli._project_log import printable, read_logs
 from deskcert.cli._runs import pinned, run_folder
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
@@ -93,7 +93,8 @@ def verify(
 
     policy = None if policy_file is None else read_policy(policy_file)
     pins = () if policy is not None and policy.logs and not keys else pinned(keys)
-    logs = read_logs(runs, pins if policy is None else (*pins, *policy.logs))
+    live = Path.cwd() / ".deskcert" / "log"
+    logs = read_logs(runs, pins if policy is None else (*pins, *policy.logs), live if live.is_dir() else None)
     reports: list[dict[str, Any]] = []
     code = 0
     for folder in _folders(runs):
@@ -219,7 +220,7 @@ def _show(folder: Path, report: RunReport, console: Console) -> None:
     from rich.markup import escape
 
     def clean(text: str) -> str:
-        return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
+        return escape(printable(text))
 
     console.print(f"[bold]{clean(report.run or folder.name)}[/]  {clean(str(folder))}")
     for word in report.words:
@@ -236,6 +237,6 @@ def _show(folder: Path, report: RunReport, console: Console) -> None:
     for seq in report.open_intents:
         console.print(f"  [yellow]open[/] intent {seq} has no result")
     for text in report.checked:
-        console.print(f"  [dim]checked[/]      {escape(text)}")
+        console.print(f"  [dim]checked[/]      {clean(text)}")
     for text in report.not_checked:
-        console.print(f"  [dim]not checked[/]  {escape(text)}")
+        console.print(f"  [dim]not checked[/]  {clean(text)}")

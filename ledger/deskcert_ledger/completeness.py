@@ -27,13 +27,18 @@ from deskcert_ledger.note import Verifier, parse_note
 from deskcert_ledger.proof import Prover, run_key_of
 from deskcert_ledger.reader import Record, check_record, open_ledger, parse_record
 from deskcert_ledger.run_certificate import RUN_CERTIFICATE, kind_of
-from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerTampered
 
 __all__ = ["MAX_CLASS_PROOF_BYTES", "AllOf", "check_class_proof", "is_class_proof", "prove_all"]
 
 _FORMAT: Final = "deskcert/class-proof/v1"
 _BEGIN: Final = b'{"format":"deskcert/class-proof/'
-MAX_CLASS_PROOF_BYTES: Final = 256 << 20
+MAX_CLASS_PROOF_BYTES: Final = 16 << 20
+"""Some ten thousand records of ordinary length. Reading it takes a few times as much memory."""
+_TOO_MANY: Final = (
+    f"the class has so many records that their proof would be larger than {MAX_CLASS_PROOF_BYTES >> 20} MiB; "
+    "show the whole ledger instead: deskcert ledger export RUN --to pack"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +61,18 @@ def prove_all(folder: Path, name: str, pins: Sequence[Verifier]) -> bytes:
     """
     if name not in CLASSES:
         raise LedgerFormatError(f"there is no record class {name!a}; there are {', '.join(CLASSES)}")
-    path = folder / RUN_CERTIFICATE
-    if not path.exists():
+    if not (folder / RUN_CERTIFICATE).exists():
         raise LedgerFormatError(f"{folder} has no {RUN_CERTIFICATE}: only a sealed run can prove that records are all")
-    certificate = check_certificate(read_certificate(path), pins)
+    certificate = check_certificate(read_certificate(folder / RUN_CERTIFICATE), pins)
     with Prover(folder) as prover:
-        records = [
-            {"seq": seq, "line": line.decode(), "path": [b64encode(item) for item in prover.path(seq, line)]}
-            for seq, line in _members(folder, name, prover.checkpoint.size)
-        ]
+        records: list[dict[str, Any]] = []
+        left = MAX_CLASS_PROOF_BYTES
+        for seq, line in _members(folder, name, prover.checkpoint.size):
+            path = [b64encode(item) for item in prover.path(seq, line)]
+            left -= len(line) + 47 * len(path)
+            if left < 0:
+                raise LedgerFormatError(_TOO_MANY)
+            records.append({"seq": seq, "line": line.decode(), "path": path})
         value = {
             "format": _FORMAT,
             "class": name,
@@ -73,7 +81,10 @@ def prove_all(folder: Path, name: str, pins: Sequence[Verifier]) -> bytes:
             "checkpoint": prover.checkpoint.raw.decode(),
             "records": records,
         }
-    raw = encode(value, limit=MAX_CLASS_PROOF_BYTES) + b"\n"
+    try:
+        raw = encode(value, limit=MAX_CLASS_PROOF_BYTES - 1) + b"\n"
+    except ContractError as error:
+        raise LedgerFormatError(_TOO_MANY) from error
     check_class_proof(raw, pins)
     return raw
 
@@ -94,6 +105,8 @@ def check_class_proof(raw: bytes, pins: Sequence[Verifier]) -> AllOf:
 
     Raises `LedgerFormatError` when it is none, `LedgerTampered` when it proves nothing.
     """
+    if len(raw) > MAX_CLASS_PROOF_BYTES:
+        raise LedgerFormatError(f"a completeness proof of more than {MAX_CLASS_PROOF_BYTES >> 20} MiB")
     match decode(raw.removesuffix(b"\n"), limit=MAX_CLASS_PROOF_BYTES):
         case {
             "format": str(form),

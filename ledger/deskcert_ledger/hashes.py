@@ -20,7 +20,7 @@ __all__ = ["first_difference", "stored_hashes"]
 def stored_hashes(folder: Path, end: int) -> Iterator[bytes]:
     """The cells of the hash file, computed from the first `end` bytes of the ledger, in constant memory."""
     tree = Tree()
-    with (folder / LEDGER).open("rb") as file:
+    with open_regular(folder / LEDGER) as file:
         while end > 0 and (line := file.readline(MAX_LINE_BYTES + 2)):
             end -= len(line)
             yield b"".join(tree.append(leaf_hash(line.removesuffix(b"\n"))))

@@ -13,15 +13,17 @@ zip's own structure again and compares, so that no byte is without meaning.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from deskcert_ledger import elision, pack_verifier
 from deskcert_ledger.blob import BLOB_FOLDER, blob_path
 from deskcert_ledger.checkpoint import Checkpoint, read_checkpoints
-from deskcert_ledger.line import dumps
+from deskcert_ledger.files import open_regular, read_bounded
+from deskcert_ledger.line import encode
 from deskcert_ledger.reader import Record, read_records
 from deskcert_ledger.redaction import REDACTIONS, commitments, found_in
 from deskcert_ledger.run_certificate import RUN_FILES
@@ -93,31 +95,48 @@ def _contents(folder: Path, elided: frozenset[str], *, openings: bool) -> Iterat
     yield from _notes(folder, borders)
     for name in blobs:
         if blob_path(folder, name).exists():
-            yield f"run/{BLOB_FOLDER}/{name}", blob_path(folder, name).read_bytes()
+            yield f"run/{BLOB_FOLDER}/{name}", _whole(blob_path(folder, name))
     if openings:
         kept = b"".join(line for digest, line in commitments(folder) if digest in digests)
         yield f"run/{DISCLOSURES}", kept
     for name in (REDACTIONS, *RUN_FILES):
         if (folder / name).exists():
-            yield f"run/{name}", (folder / name).read_bytes()
+            yield f"run/{name}", _whole(folder / name)
 
 
 def _notes(folder: Path, borders: list[int]) -> Iterator[tuple[str, bytes]]:
     """Of each key's range the last note; the final one as it stands in `checkpoint`, with its cosignatures."""
     try:
-        final = (folder / CHECKPOINT).read_bytes()
-        with (folder / CHECKPOINTS).open("rb") as file:
-            notes = [item for item in read_checkpoints(file, limit=1 << 62) if isinstance(item, Checkpoint)]
+        final = _whole(folder / CHECKPOINT)
+        with open_regular(folder / CHECKPOINTS) as file:
+            kept = _last_of_each(file, borders)
     except FileNotFoundError as error:
         raise LedgerFormatError(f"{folder} is not sealed: it has no `{Path(str(error.filename)).name}`") from error
-    kept = []
-    first = 0
-    for border in borders:
-        within = [note for note in notes if first < note.size <= border]
-        kept += [note.raw for note in within[-1:]]
-        first = border
     yield f"run/{CHECKPOINTS}", b"".join([*kept, final])
     yield f"run/{CHECKPOINT}", final
+
+
+def _last_of_each(file: BinaryIO, borders: Sequence[int]) -> list[bytes]:
+    """The last note up to each border, in constant memory."""
+    kept: dict[int, bytes] = {}
+    for note in read_checkpoints(file, limit=1 << 62):
+        border = bisect_left(borders, note.size) if isinstance(note, Checkpoint) else len(borders)
+        if isinstance(note, Checkpoint) and border < len(borders):
+            kept[border] = note.raw
+    return [kept[border] for border in sorted(kept)]
+
+
+def _whole(path: Path) -> bytes:
+    """Raises `LedgerFormatError` for what is no file, or too large for a zip; `FileNotFoundError`."""
+    try:
+        raw = read_bounded(path, _MAX_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise LedgerFormatError(f"{path} cannot be read: {error.strerror}") from error
+    if len(raw) > _MAX_BYTES:
+        raise LedgerFormatError(f"{path} is too large for a pack: 4 GiB")
+    return raw
 
 
 def _named_by_start(start: Record) -> Iterator[tuple[str, bytes]]:
@@ -126,7 +145,7 @@ def _named_by_start(start: Record) -> Iterator[tuple[str, bytes]]:
 
     policy: Any = start.data.get("policy")
     if isinstance(policy, dict) and "content" in policy:
-        yield "policy.json", dumps(policy["content"]) + b"\n"
+        yield "policy.json", encode(policy["content"], limit=_MAX_BYTES) + b"\n"
     schema = start.data.get("schema")
     if isinstance(schema, dict) and schema.get("digest") == digest():
         for name in SCHEMAS:

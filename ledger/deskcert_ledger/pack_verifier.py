@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
 RUN_PREDICATE = "deskcert:run-certificate/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MARK = "\ufffd:"
+SURROGATE = re.compile("[\ud800-\udfff]")
 TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z", re.ASCII)
 
 
@@ -166,11 +168,26 @@ def load(raw: bytes) -> Any:
         raise Tampered("not JSON as deskcert writes it") from None
     need(same, "JSON in another than its one spelling")
     need(within(value, 0), "a number that is too large, or JSON that is too deep")
+    need(MARK.encode() not in raw or marked(value), "a string that is marked as escaped and is not")
     return value
 
 
 def dump(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
+def marked(value: object) -> bool:
+    """Text that UTF-8 cannot carry (a page's lone surrogates) stands escaped, behind a mark: and nothing else does?"""
+    if isinstance(value, dict):
+        return all(marked(name) and marked(item) for name, item in value.items())
+    if isinstance(value, list):
+        return all(marked(item) for item in value)
+    if not isinstance(value, str) or not value.startswith(MARK):
+        return True
+    body = value[len(MARK) :]
+    text = re.sub(r"\\(?:\\|u(d[89a-f][0-9a-f]{2}))", lambda m: chr(int(m[1], 16)) if m[1] else "\\", body)
+    again = SURROGATE.sub(lambda m: "\\u%04x" % ord(m.group()), text.replace("\\", "\\\\"))
+    return again == body and (SURROGATE.search(text) is not None or text.startswith(MARK))
 
 
 def within(value: object, depth: int) -> bool:

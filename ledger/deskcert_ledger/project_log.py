@@ -22,6 +22,7 @@ from typing import Any, Final
 from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.checkpoint import checkpoint_text, parse_checkpoint
 from deskcert_ledger.clock import Clock, timestamp
+from deskcert_ledger.files import open_own, open_regular, read_bounded
 from deskcert_ledger.keys import ProjectKey
 from deskcert_ledger.line import decode, encode
 from deskcert_ledger.merkle import Tree, leaf_hash
@@ -35,6 +36,8 @@ CHECKPOINT: Final = "checkpoint"
 COPY: Final = "project-log"
 """The folder of the copy, beside `runs`."""
 _MAX_LINE: Final = 4096
+_MAX_RUNS: Final = 1_000_000
+"""What is read of a log that somebody else made: its entries are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,12 @@ class ProjectLog:
         return register
 
     def copy(self, to: Path) -> None:
-        """Leave what stands in the log now in the folder `to`. Raises `LedgerUnavailable`."""
+        """Leave what stands in the log now in the folder `to`. Raises `LedgerUnavailable`, `LedgerTampered`."""
         try:
             with self._locked(), _made(to):
+                held = _read(self._folder, (self._key.verifier,))
+                if held.signed != held.tree.size:  # a process that died left a leaf without its checkpoint
+                    self._sign(held.tree)
                 for name in (LINES, CHECKPOINT):
                     if (self._folder / name).exists():
                         shutil.copyfile(self._folder / name, to / name)
@@ -93,7 +99,7 @@ class ProjectLog:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(self._folder / LINES, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        fd = open_own(self._folder / LINES, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             yield fd
@@ -108,7 +114,7 @@ class ProjectLog:
     def _sign(self, tree: Tree) -> None:
         note = self._key.sign_note(checkpoint_text(self._key.verifier.name, tree.size, tree.root()))
         temporary = self._folder / f".{CHECKPOINT}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        fd = open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(fd, note.encode())
             os.fsync(fd)
@@ -145,16 +151,15 @@ def _read(folder: Path, pins: Sequence[Verifier], sizes: frozenset[int] = frozen
     held = _Held()
     note = None
     try:
-        with (folder / CHECKPOINT).open("rb") as file:
-            note = parse_checkpoint(file.read(MAX_NOTE_BYTES + 1))
+        note = parse_checkpoint(read_bounded(folder / CHECKPOINT, MAX_NOTE_BYTES))
     except FileNotFoundError:
         pass
     except LedgerFormatError as error:
         raise LedgerTampered(f"the project log's checkpoint is none: {error}") from error
     if note is not None and pins and not any(note.note.holds(pin) and note.origin == pin.name for pin in pins):
         raise LedgerTampered("the project log's checkpoint is not signed by the pinned key")
-    with (folder / LINES).open("rb") as file:
-        while (line := file.readline(_MAX_LINE + 2)).endswith(b"\n"):
+    with open_regular(folder / LINES) as file:
+        while held.tree.size < _MAX_RUNS and (line := file.readline(_MAX_LINE + 2)).endswith(b"\n"):
             entry = _entry(line[:-1], held.tree.size)
             if entry is None:
                 break
@@ -225,6 +230,8 @@ def check_log(folder: Path, pins: Sequence[Verifier], starts: Sequence[dict[str,
         return LogReport(0, 0, (), (str(error),))
     by_origin = {entry.origin: entry for entry in held.entries}
     problems = ["two leaves of the project log are of one run"] if len(by_origin) < len(held.entries) else []
+    if held.signed != held.tree.size:  # else its last leaves, and with them the last runs, could be dropped unseen
+        problems.append(f"only {held.signed} of the project log's {held.tree.size} leaves are under its checkpoint")
     campaigns: set[str] = set()
     for start, item in logged:
         entry = by_origin.get(str(start.get("origin")))

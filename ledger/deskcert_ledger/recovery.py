@@ -21,11 +21,13 @@ from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
 from deskcert_ledger.clock import Clock, SystemClock
 from deskcert_ledger.epochs import Epochs
+from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.hashes import stored_hashes
 from deskcert_ledger.keys import ProjectKey, RunKey
 from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.merkle import EMPTY_ROOT, Tree, leaf_hash
 from deskcert_ledger.notary import Following
+from deskcert_ledger.note import MAX_NOTE_BYTES
 from deskcert_ledger.reader import check_record
 from deskcert_ledger.run import RunLedger, Sealed
 from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS, HASHES, LEDGER, Disk, RunFiles, open_files
@@ -170,14 +172,14 @@ class _Notes:
 
 def _read_notes(folder: Path) -> _Notes:
     found = _Notes([], damaged=False, final=None)
-    with (folder / CHECKPOINTS).open("rb") as file:
+    with open_regular(folder / CHECKPOINTS) as file:
         for item in read_checkpoints(file, limit=file_size(file)):
             if isinstance(item, Damage):
                 found.damaged = True
             else:
                 found.all.append(item)
     try:
-        found.final = parse_checkpoint((folder / CHECKPOINT).read_bytes())
+        found.final = parse_checkpoint(read_bounded(folder / CHECKPOINT, MAX_NOTE_BYTES))
     except FileNotFoundError:
         return found
     except LedgerFormatError as error:
@@ -195,7 +197,7 @@ def _scan(folder: Path, notes: _Notes, project_key: ProjectKey) -> _Scan:
     epochs = Epochs((project_key.verifier,), every_signature=False, notes_there=not notes.damaged)
     left = iter(notes.all)
     note = next(left, None)
-    with (folder / LEDGER).open("rb") as file:
+    with open_regular(folder / LEDGER) as file:
         scan.size_in_file = file_size(file)
         while (line := file.readline(MAX_LINE_BYTES + 2)).endswith(b"\n"):
             seq = scan.tree.size

@@ -116,13 +116,20 @@ class LedgerClient:
         self._fall_silent(reason)
 
     def _answered(self, raw: Mapping[str, Any]) -> bool:
+        """Raises `KeyError`, `TypeError`, `ValueError` for what is no answer to anything that was asked.
+
+        What it says is looked at before anybody is taken off the list: who is off it, and not answered, waits for ever.
+        """
+        receipt = None if "error" in raw else Receipt(raw["seq"], raw["commit_us"])
+        if receipt is not None and (not _is_count(receipt.seq) or not _is_count(receipt.commit_us)):
+            raise ValueError("a receipt without its numbers")
         with self._lock:
             answer = self._waiting.pop(raw["id"])
         self._room.release()
-        if "error" in raw:
+        if receipt is None:
             answer.set_exception(LedgerUnavailable(str(raw["error"])))
             return False
-        answer.set_result(Receipt(raw["seq"], raw["commit_us"]))
+        answer.set_result(receipt)
         return True
 
     def _fall_silent(self, reason: str) -> None:
@@ -136,3 +143,7 @@ class LedgerClient:
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0

@@ -12,18 +12,23 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from deskcert_ledger.acks import Ack, Receipt
 from deskcert_ledger.run import RunLedger
 from deskcert_ledger.wire import IN_FLIGHT, Request, answer, lines_of, message, peer_uid, read_request
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
 
-__all__ = ["Complete", "LedgerServer", "Writable"]
+__all__ = ["MAX_CONNECTIONS", "Complete", "LedgerServer", "Writable"]
+
+MAX_CONNECTIONS: Final = 64
+"""Each has a thread; who says nothing, or a byte a minute, keeps one, and no more than that."""
+_PAUSE_SECONDS: Final = 0.05
 
 type Complete = Callable[[str, dict[str, Any]], "Mapping[str, Any] | Future[Mapping[str, Any]]"]
 """(kind, payload) → the payload to write: what this side knows about it is added, at once or later."""
@@ -86,9 +91,13 @@ class LedgerServer:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return
+                if self._closed:
+                    return
+                time.sleep(_PAUSE_SECONDS)  # no descriptor is left, or the caller is gone: the next one is served
+                continue
             with self._lock:
-                if self._closed or peer_uid(connection) not in (None, os.getuid()):
+                full = len(self._connections) >= MAX_CONNECTIONS
+                if self._closed or full or peer_uid(connection) not in (None, os.getuid()):
                     connection.close()
                     continue
                 self._connections.add(connection)
@@ -106,7 +115,7 @@ class LedgerServer:
                 self._take(read_request(line), answers)
                 if self._own is not None and not lines.ready():
                     self._own.run_now()  # in this thread, for all that came together
-        except (OSError, LedgerFormatError, ContractError, ValueError):
+        except (OSError, LedgerFormatError, ContractError, ValueError, RecursionError):
             pass  # what is not ours is not answered: the connection ends
         finally:
             with self._lock:
@@ -132,9 +141,17 @@ class LedgerServer:
         self._admit(request)
         completed = request.payload if self._complete is None else self._complete(request.kind, request.payload)
         if isinstance(completed, Future):
-            completed.add_done_callback(lambda done: self._submit(self._ledger.submit, request, done.result(), answers))
+            completed.add_done_callback(lambda done: self._completed(request, done, answers))
         else:
             self._submit(self._submit_here, request, completed, answers)
+
+    def _completed(self, request: Request, done: Future[Mapping[str, Any]], answers: _Answers) -> None:
+        """The payload came later, or did not come: then the record is refused, so that nobody waits for it."""
+        if done.cancelled() or (error := done.exception()) is not None:
+            why = "it was given up" if done.cancelled() else type(error).__name__
+            answers.refuse(request.number, f"the record could not be completed: {why}")
+            return
+        self._submit(self._ledger.submit, request, done.result(), answers)
 
     def _submit(
         self, submit: Callable[..., Future[Receipt]], request: Request, payload: Mapping[str, Any], answers: _Answers

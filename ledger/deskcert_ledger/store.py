@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deskcert_ledger.blob import BLOB_FOLDER, BlobFile
+from deskcert_ledger.files import open_own, open_own_folder, open_regular
 from deskcert_schema.errors import LedgerUnavailable, UsageError
 
 __all__ = [
@@ -90,10 +91,8 @@ class RunFiles:
     def write_blobs(self, blobs: Iterable[BlobFile]) -> None:
         """Write and sync blobs and the folder that holds them."""
         if self._blob_folder is None:
-            path = self.folder / BLOB_FOLDER
-            path.mkdir(exist_ok=True)
+            self._blob_folder = open_own_folder(self.folder / BLOB_FOLDER, make=True)
             self._disk.sync(self._fd["."])
-            self._blob_folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         for blob in blobs:
             fd = os.open(blob.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=self._blob_folder)
             try:
@@ -106,7 +105,7 @@ class RunFiles:
     def replace_checkpoint(self, note: bytes) -> None:
         """Put `note` in the place of `checkpoint`, durably, whole or not at all."""
         temporary = self.folder / f".{CHECKPOINT}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        fd = open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             self._disk.write_all(fd, note)
             self._disk.sync(fd)
@@ -118,7 +117,7 @@ class RunFiles:
     def put(self, name: str, data: bytes) -> None:
         """Put a file that does not change any more in its place, whole or not at all. The folder's sync is the next."""
         temporary = self.folder / f".{name}.tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        fd = open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             self._disk.write_all(fd, data)
             self._disk.sync(fd)
@@ -129,8 +128,9 @@ class RunFiles:
     def keep_torn(self, source: str, offset: int, name: str) -> None:
         """Copy the bytes of `source` from `offset` on to `torn/<name>`, durably, before they are cut."""
         folder = self.folder / TORN_FOLDER
-        folder.mkdir(exist_ok=True)
-        with (self.folder / source).open("rb") as torn, (folder / name).open("wb") as kept:
+        os.close(open_own_folder(folder, make=True))
+        into = open_own(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        with os.fdopen(into, "wb") as kept, open_regular(self.folder / source) as torn:
             torn.seek(offset)
             shutil.copyfileobj(torn, kept)
             kept.flush()
@@ -142,17 +142,17 @@ class RunFiles:
         self._disk.truncate(self._fd[name], size)
         self._disk.sync(self._fd[name])
 
-    def replace(self, name: str, parts: Iterable[bytes]) -> None:
+    def replace(self, name: str, parts: Iterable[bytes], mode: int = 0o644) -> None:
         """Write a file anew beside the old one and put it in its place, whole or not at all."""
         temporary = self.folder / f".{name}.tmp"
-        with temporary.open("wb") as file:
+        with os.fdopen(open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             file.writelines(parts)
             file.flush()
             self._disk.sync(file.fileno())
         self._disk.rename(temporary, self.folder / name)
         self._disk.sync(self._fd["."])
         os.close(self._fd.pop(name))
-        self._fd[name] = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND)
+        self._fd[name] = open_own(self.folder / name, os.O_WRONLY | os.O_APPEND)
 
     def close(self) -> None:
         """Close everything, and with it give up the lock."""
@@ -186,7 +186,7 @@ def _sync_folder(path: Path, disk: Disk) -> None:
 
 def open_files(folder: Path, disk: Disk) -> RunFiles:
     """Open an existing run folder for writing. Raises `LedgerUnavailable` when another process has it."""
-    return _open_beside(folder, disk, os.open(folder / LEDGER, os.O_RDWR | os.O_APPEND))
+    return _open_beside(folder, disk, open_own(folder / LEDGER, os.O_RDWR | os.O_APPEND))
 
 
 def _open_beside(folder: Path, disk: Disk, ledger: int) -> RunFiles:
@@ -197,7 +197,7 @@ def _open_beside(folder: Path, disk: Disk, ledger: int) -> RunFiles:
         except BlockingIOError as error:
             raise LedgerUnavailable(f"Another process is writing the ledger in {folder}.") from error
         for name, mode in ((CHECKPOINTS, 0o644), (HASHES, 0o644), (DISCLOSURES, 0o600)):
-            descriptors[name] = os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
+            descriptors[name] = open_own(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
         descriptors["."] = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except BaseException:
         for fd in descriptors.values():
