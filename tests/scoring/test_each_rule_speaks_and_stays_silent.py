@@ -406,6 +406,28 @@ def test_table_tries_every_rule_both_ways() -> None:
     assert {rule for rule, ways in tried.items() if ways == {True, False}} == expected
 
 
+@pytest.mark.parametrize("rule", sorted({rule for rule, *_ in CASES}))
+def test_without_a_rule_its_conversations_are_judged_otherwise(rule: str) -> None:
+    """What is declared of a conversation does not hold any more once the rule is taken out, whichever it is: no other
+    rule says the same in its place."""
+    blind = tuple(r for r in RULES if r.about.id != rule)
+    missed = 0
+    for _, _, triggers, records, scenario in (case for case in CASES if case[0] == rule):
+        told = talk(*_whole(records), **scenario)
+        whole, less = judge(told, word="complete"), judge(told, word="complete", rules=blind)
+        assert rule not in {f.about.id for f in less.findings}
+        missed += triggers and rule in {f.about.id for f in whole.findings}
+    assert missed > 0
+
+
+def _whole(records: tuple[Rec, ...]) -> tuple[Rec, ...]:
+    """With an answer of the oracle and an end: of a run that did not take its course a rule is told little."""
+    ends = [record for record in records if record["kind"] == "run.end"]
+    told = [record for record in records if record["kind"] != "run.end"]
+    asked = [] if any(record["kind"] == "oracle" for record in told) else [oracle()]
+    return (*told, *asked, *(ends or [end()]))
+
+
 def test_five_uses_of_one_dead_ref_are_one_finding() -> None:
     again = [STALE | {"action": n} for n in range(2, 7)]
     findings = [f for f in judge(talk(look(), STALE, *again), word="complete").findings if f.about.id == "DC201"]
