@@ -118,7 +118,7 @@ def one_of(*words: str) -> Reader:
 
 KNOWN_ARGUMENTS: Final = frozenset(
     (
-        *("ref", "timeout_ms", "repeat_of", "property", "state", "url", "outcome", "key"),
+        *("ref", "to", "timeout_ms", "repeat_of", "property", "state", "url", "outcome", "key"),
         *("direction", "amount", "role", "first", "last", "nth", "count", "limit", "exact", "predicate", "dialog"),
         *("app", "pid", "force", "window", "x", "y", "width", "height"),
         *("navigation", "network_quiet_ms", "ms", "stop_on_error"),

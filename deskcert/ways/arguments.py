@@ -82,6 +82,12 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             ),
             example='deskcert wait --text "was approved"',
         ),
+        "screenshot": CommandInfo(
+            "A picture of what the window shows, an element outlined where one is named.",
+            (Param("ref", REF.schema, "Which to outline.", positional=True),),
+            example="deskcert screenshot",
+        ),
+        "tabs": CommandInfo("The pages that are open; one of them is guarded.", example="deskcert tabs"),
         "list-surfaces": CommandInfo("Windows, dialogs and menus that are open.", example="deskcert list-surfaces"),
         "batch": CommandInfo(
             "Several commands in one call; all are parsed, and judged by the policy, before the first one runs.",
@@ -162,6 +168,28 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             acting=True,
             example="deskcert scroll @s8f3k2p9:e8 --direction up",
         ),
+        "drag": CommandInfo(
+            "Drag an element onto another one.",
+            (REF, Param("to", REF.schema, "Onto which.", required=True, positional=True), *COMMON),
+            acting=True,
+            example="deskcert drag @s8f3k2p9:e8 @s8f3k2p9:e12",
+        ),
+        "upload": CommandInfo(
+            "Choose files for a file field, from the folders that the session may upload from.",
+            (
+                REF,
+                Param(
+                    "files",
+                    {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                    "Absolute paths.",
+                    required=True,
+                    positional=True,
+                ),
+                *COMMON,
+            ),
+            acting=True,
+            example="deskcert upload @s8f3k2p9:e8 /srv/invoices/1001.pdf",
+        ),
         "set-value": CommandInfo(
             "Put a text into a field, instead of what is there.",
             (REF, Param("value", {"type": "string"}, "The text.", required=True, positional=True), *COMMON),
@@ -169,10 +197,16 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             example='deskcert set-value @s8f3k2p9:e8 "two boxes"',
         ),
         "press": CommandInfo(
-            "Press Enter or Space on an element.",
+            "Press a key on an element.",
             (
                 REF,
-                Param("key", {"type": "string", "minLength": 1}, "Enter or Space.", required=True, positional=True),
+                Param(
+                    "key",
+                    {"type": "string", "minLength": 1},
+                    "Enter, Space or an arrow; other keys, and ctrl+a and the like, with --mode focus_fallback.",
+                    required=True,
+                    positional=True,
+                ),
                 *COMMON,
             ),
             acting=True,

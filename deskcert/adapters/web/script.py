@@ -27,6 +27,7 @@ _ORDER: Final = (
     "pointer",
     "editing",
     "keys",
+    "drag",
     "walker",
     "world",
 )

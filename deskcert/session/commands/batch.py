@@ -8,6 +8,7 @@ A batch is not atomic: what ran before the failure stays done, and the answer sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from deskcert.adapters.base import Live
@@ -72,6 +73,8 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
         try:
             saved = desk.saved(values["ref"])
             action = action_of(Call(name, raw, values, 0), saved, desk.options.mode)
+            if "to" in values:
+                action = replace(action, to=desk.saved(values["to"]).handle)
             probed = await desk.adapter.probe(saved.handle, action, budget_ms=_LOOK_MS)
         except (Refused, AdapterError):
             continue

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
-from deskcert.adapters.base import Action
+from deskcert.adapters.base import Action, DragAdapter
 from deskcert.guard import outcome
 from deskcert.guard.pipeline import act
 from deskcert.guard.rules import key_of
@@ -34,6 +35,8 @@ TRUSTED: Final = frozenset(
 )
 """Keys that go out as trusted input."""
 _KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Space"}
+_ARROWS: Final = {f"arrow{side.lower()}": f"Arrow{side}" for side in ("Left", "Up", "Right", "Down")}
+"""Without trusted input they do to a native control what the browser does by default."""
 
 
 async def _upload(desk: Desk, call: Call) -> dict[str, Any]:
@@ -51,7 +54,27 @@ async def _upload(desk: Desk, call: Call) -> dict[str, Any]:
     return await _on_element(desk, call)
 
 
-async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
+async def _drag(desk: Desk, call: Call) -> dict[str, Any]:
+    saved, to = desk.saved(call.values["ref"]), desk.saved(call.values["to"])
+    if not isinstance(desk.adapter, DragAdapter):
+        why: str | None = "nothing can be dragged here"
+    else:
+        why = desk.adapter.cannot_drag(saved.handle, to.handle)
+    if saved.handle == to.handle:
+        why = "an element cannot be dragged onto itself"
+    if why is not None:
+        raise Refused(
+            Code.ACTION_NOT_SUPPORTED,
+            why,
+            phase="parse",
+            suggestion="look for a button or a menu of the page that does the same",
+            target=target_of(saved) | {"to": target_of(to)},
+            snapshot_seq=saved.snapshot_seq,
+        )
+    return await _on_element(desk, call, to)
+
+
+async def _on_element(desk: Desk, call: Call, to: Saved | None = None) -> dict[str, Any]:
     saved = desk.saved(call.values["ref"])
     action = action_of(call, saved, desk.options.mode)
     newest = desk.state.snapshots.newest
@@ -72,7 +95,10 @@ async def _on_element(desk: Desk, call: Call) -> dict[str, Any]:
         timeout_ms=desk.options.timeout_ms if timeout_ms is None else timeout_ms,
         mode=desk.options.mode,
         prev_commit_us=desk.records.prev_commit_us,
+        to=None if to is None else (to.ref, outcome.Saved(to.node, to.handle, to.window)),
     )
+    if to is not None:
+        request = replace(request, action=replace(action, to=to.handle))
     return await run_pipeline(desk, call, act(request))
 
 
@@ -88,12 +114,13 @@ def action_of(call: Call, saved: Saved, mode: Mode) -> Action:
 
 
 def _key(call: Call, saved: Saved, mode: Mode) -> str | None:
-    """Enter and Space have a default action that can be emulated; other keys are trusted input, which needs a mode that
-    may take the focus. A combination with Enter or Space would be one more way to press a button: there is none."""
+    """Enter, Space and arrows have a default action that can be emulated; other keys are trusted input, which needs a
+    mode that may take the focus; arrows are it there. A combination with Enter or Space would be one more way to
+    press a button: there is none."""
     asked = call.values.get("key")
     if asked is None:
         return None
-    known = _KEYS.get(asked.casefold())
+    known = (_KEYS | (_ARROWS if mode is Mode.HEADLESS else {})).get(asked.casefold())
     if known is not None:
         return known
     *held, name = (key := key_of(asked)).split("+")
@@ -103,8 +130,8 @@ def _key(call: Call, saved: Saved, mode: Mode) -> str | None:
             "use Enter, Space, Tab, Escape, an arrow, or ctrl+a and the like",
         )
     elif mode is Mode.HEADLESS:
-        why = f"press takes Enter or Space in this mode, not {asked[:40]!r}"
-        hint = "use set-value or type for text, and click for everything that a click does"
+        why = f"press takes Enter, Space or an arrow in this mode, not {asked[:40]!r}"
+        hint = "use set-value or type for text and click for what a click does; other keys need --mode focus_fallback"
     else:
         return key
     raise Refused(
@@ -141,6 +168,7 @@ COMMANDS: Final = (
     Handler(
         Command.SELECT, (_REF, Arg("options", text_lines(64, 1_000), required=True), *COMMON), _on_element, acting=True
     ),
+    Handler(Command.DRAG, (_REF, Arg("to", ref, required=True), *COMMON), _drag, acting=True),
     Handler(Command.UPLOAD, (_REF, Arg("files", files_to_upload, required=True), *COMMON), _upload, acting=True),
     Handler(Command.SCROLL, (_REF, *_SCROLLED, *COMMON), _on_element, acting=True),
     Handler(

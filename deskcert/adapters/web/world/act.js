@@ -4,15 +4,16 @@
 const POINTER = { bubbles: true, cancelable: true, composed: true, view: window, button: 0, detail: 0 };
 let armed = null; // the dispatch that is under way: {number, el, hit, reached, report}
 
-const REPORTED = ["pointerover", "pointerdown", "mousedown", "mouseup", "click", "dblclick", "contextmenu", "focus", "keydown",
+const REPORTED = ["pointerover", "pointerdown", "mousedown", "mouseup", "dragstart", "drop", "click", "dblclick", "contextmenu", "focus", "keydown",
   "keypress", "keyup", "beforeinput", "input", "change"];
-const TOLD_OUT_OF_TASK = new Set(["click", "contextmenu", "keydown", "input"]);
+const TOLD_OUT_OF_TASK = new Set(["click", "contextmenu", "keydown", "input", "dragstart", "drop"]);
+const AT_THE_END = new Set(["drop", "mouseup"]); // events of a drag that are its other element's
 
 // On the window, in the capture phase, before any listener of the page: says at once, out of the task, that the event arrived.
 function onEvent(event) {
   if (armed === null) return;
   const first = event.composedPath()[0];
-  const same = first === armed.el;
+  const same = first === (armed.to && AT_THE_END.has(event.type) ? armed.to : armed.el);
   // The first click, key or input is the one that was sent; a label's control gets a second click of its own.
   if (armed.hit === null || (event.type === armed.main && armed.hit.type !== armed.main))
     armed.hit = { type: event.type, same_as_target: same, el: new WeakRef(first) };
@@ -48,11 +49,12 @@ class Stopped extends Error {}
 function perform(id, request) {
   const el = nodeOf(id);
   if (el === null) return { end: "not_sent", error: "the element was removed" };
+  if (request.to && nodeOf(request.to) === null) return { end: "not_sent", error: "the element to drag to was removed" };
   if (!offers(el, roleOf(el), request.command))
     return { end: "not_sent", error: request.command + " is not possible on this element" };
-  const act = new Act(el, request);
+  const act = request.to ? new Drag(el, request) : new Act(el, request);
   listen(); // document.open() takes listeners away; adding the same ones again changes nothing
-  armed = { number: request.number, el, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click" };
+  armed = { number: request.number, el, to: act.to, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click" };
   try {
     act.begin();
     if (act.end === null) SEQUENCES[request.command](act);
@@ -113,12 +115,13 @@ class Act {
     this.differing = [];
     this.stoppedBefore = null;
     this.live = null;
+    this.to = request.to ? nodeOf(request.to) : undefined; // where a drag ends
     this.look();
     this.report = null;
   }
 
   look() {
-    const { evidence, point } = evidenceOf(this.el, this.request.command, this.request.key, this.request.value);
+    const { evidence, point } = evidenceOf(this.el, this.request.command, this.request.key, this.request.value, this.to);
     this.evidence = evidence;
     this.point = point;
   }
@@ -173,6 +176,12 @@ class Act {
     return dispatch(target, event);
   }
 
+  // What belongs to the event before it, whose effect is that another option would come next.
+  own(type, event) {
+    this.sent.push(type);
+    return dispatch(this.el, event);
+  }
+
   do(type, run) {
     this.check(type);
     this.sent.push(type);
@@ -189,7 +198,7 @@ class Act {
       differences: this.differing,
       live: this.live,
       compared: this.live && JSON.stringify(comparedOf(this.live, this.request.command)),
-      hit: hit && describeHit(hit, this.expected),
+      hit: hit && describeHit(hit, this.to && AT_THE_END.has(hit.type) ? this.expected.other : this.expected),
       preparatory_scroll: this.scrolled,
       error: this.error,
     };

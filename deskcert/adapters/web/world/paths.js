@@ -92,12 +92,14 @@ const NO_ACTIVATION = new Set(["set-value", "type", "clear", "focus", "scroll", 
 function pathsOf(el, command, key, value) {
   const paths = labelsOf(el).map((label) => pathTo("label", label));
   if (NO_ACTIVATION.has(command)) return paths;
+  if (command === "drop") return dropPaths(el);
+  if (command === "drag") return [...paths, ...dragPaths(el)];
   // What is chosen is what a person would say was clicked.
   if (command === "select") return htmlTag(el) === "select" ? [...paths, ...optionsAsked(el, value).flat().map((o) => pathTo("descendant", o))] : paths;
   const pressed = command === "press";
   if (!pressed || key === "Enter" || key === "Space" || key === " ") paths.push(...clickPaths(el, labelsOf(el)));
   if (pressed && key === "Enter") paths.push(...enterPaths(el));
-  if (pressed) paths.push(...accessKeyPaths(key));
+  if (pressed) paths.push(...accessKeyPaths(key), ...arrowPaths(el, key));
   return paths;
 }
 

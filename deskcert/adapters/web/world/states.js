@@ -160,7 +160,7 @@ function actionsOf(el, role) {
 const TYPED = new Set(["email", "search", "tel", "text", "url", "password", "number"]);
 
 // The capability that a command needs, where it is not called the same; `null`: every element that is there.
-const CAPABILITY = { "double-click": ["click"], "triple-click": ["click"], "right-click": ["click"], hover: null, scroll: null,
+const CAPABILITY = { "double-click": ["click"], "triple-click": ["click"], "right-click": ["click"], hover: null, scroll: null, drag: null,
   "scroll-to": null, focus: ["press"], clear: ["set-value"], check: ["toggle", "check"], uncheck: ["toggle"], collapse: ["expand"] };
 
 function offers(el, role, command) {
