@@ -101,7 +101,7 @@ _CONTAINERS = frozenset(("row", "listitem", "group", "form", "dialog", "alertdia
 def _is(node: Node, wanted: Goal | DoneWhen) -> bool:
     if wanted.role is not None and node.role != wanted.role:
         return False
-    if wanted.name is not None and (node.name is None or _flat(node.name) != _flat(wanted.name)):
+    if wanted.name is not None and _flat(node.name or "") != _flat(wanted.name):
         return False
     return all(_flat(label) in node.context for label in wanted.context)
 

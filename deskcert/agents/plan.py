@@ -56,6 +56,7 @@ class Goal:
     act: Act
     role: str | None = None
     name: str | None = None
+    """Empty: an element that has none."""
     context: tuple[str, ...] = ()
     """Labels that enclose the target: row header, list item, legend, group, dialog or heading. All of them must."""
     value: str | None = None

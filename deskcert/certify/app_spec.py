@@ -4,8 +4,9 @@ to its starting state, and where its data can be looked at."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -87,11 +88,15 @@ class AppSpec:
     """Of `app:` as it was written."""
     settle_ms: int
     """How long after the agent's end the oracle waits before it looks."""
+    desktop: str | None = None
+    """A desktop program's name on the accessibility bus; None: it is reached by its address."""
+    programs: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """On a desktop: what else an agent may launch, name → the whole command."""
 
     @property
     def shared(self) -> bool:
         """There is one of it, not one for each run, so only one run at a time can use it."""
-        return "{port}" not in self.url
+        return self.desktop is None and "{port}" not in self.url
 
     def data(self) -> tuple[Path, ...]:
         """Of an application that runs already: what an isolated agent must see nothing of."""
@@ -108,12 +113,13 @@ def read_app(loaded: Loaded, folder: Path) -> AppSpec | None:
     app = loaded.value["app"]
     if app == "fixture":
         return None
-    _refuse(loaded, _bad(app))
+    name = app.get("desktop")
+    _refuse(loaded, _bad_data(app) if name is not None else _bad(app))
     ready = app.get("ready", {})
     spec = AppSpec(
         suite=folder.resolve(),
         where=f"{loaded.name}:{loaded.positions.key(('app',)).line}",
-        url=app["url"],
+        url=app["url"] if name is None else f"desktop://{name}/",
         command=tuple(app.get("command", ())),
         environment=app.get("env", {}),
         ready=Ready(ready.get("http"), ready.get("port") is True, ready.get("output"), ready.get("seconds", _READY_S)),
@@ -124,6 +130,8 @@ def read_app(loaded: Loaded, folder: Path) -> AppSpec | None:
         files=app.get("files"),
         digest=digest_of(app),
         settle_ms=int(app.get("settle_ms", _SETTLE_MS)),
+        desktop=name,
+        programs={word: tuple(command) for word, command in app.get("programs", {}).items()},
     )
     _refuse(loaded, (found for key in ("setup", "reset") for found in _hooks(app, key, spec)))
     return spec
@@ -160,6 +168,10 @@ def _bad(app: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield ("app", "ready", "output"), "only a command has an output; give http or port instead"
     elif "{port}" in app["url"] and not any("{port}" in word for word in (*command, *app.get("env", {}).values())):
         yield ("app", "command"), "the command does not say {port}, so the application cannot know which one is its own"
+    yield from _bad_data(app)
+
+
+def _bad_data(app: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     for key in ("database", "files"):
         if ".." in PurePosixPath(app.get(key, "")).parts:
             yield ("app", key), "leads out of its folder with '..'; write it from the folder on, or absolute"

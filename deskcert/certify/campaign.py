@@ -32,6 +32,7 @@ from deskcert.certify.guarded import WarmBrowser, opener
 from deskcert.certify.https import Trust
 from deskcert.certify.out_folder import only_one, recover
 from deskcert.certify.own_app import OwnApplication
+from deskcert.certify.own_desktop import OwnDesktop
 from deskcert.certify.preflight import preflight
 from deskcert.certify.progress import LiveRun, Progress
 from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
@@ -278,7 +279,9 @@ class _Campaign:
         return _Ahead(number, planned, run, application, line)
 
     async def _started(self, folder: Path, tls: tuple[Path, Path] | None) -> UnderTest:
-        if (app := self._suite.app) is not None:
+        if (app := self._suite.app) is not None and app.desktop is not None:
+            return await OwnDesktop.start(app, folder, token=self._token, secrets=self._suite.secrets)
+        if app is not None:
             return await OwnApplication.start(app, folder, token=self._token, secrets=self._suite.secrets)
         if self._suite.desktop:
             return await DesktopApplication.start(folder, token=self._token)

@@ -1,4 +1,4 @@
-"""A run on the desktop: each has a private one, with deskcert's own desktop application on it and nothing else.
+"""A run on the desktop: each has a private one, with the application under test on it and nothing else.
 
 The agent is told neither display nor bus: the session is its only way to the window.
 """
@@ -13,7 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from deskcert.certify.fixture import Application, Perturbed
 from deskcert.certify.oracle import OracleAnswers
@@ -34,9 +34,10 @@ from deskcert_schema.errors import AdapterError, HarnessError
 
 if TYPE_CHECKING:
     from deskcert.adapters.linux.adapter import LinuxAdapter
+    from deskcert.adapters.linux.desktop import Programs
     from deskcert.adapters.linux.desktop_session import DesktopSession
 
-__all__ = ["DesktopApplication", "desktop_facts", "desktop_opener", "no_browser"]
+__all__ = ["DesktopApplication", "OnDesktop", "desktop_facts", "desktop_opener", "no_browser"]
 
 APP_NAME = "larkfield-desk"
 _READY_S = 40.0
@@ -57,8 +58,27 @@ async def no_browser() -> AsyncIterator[None]:
     yield None
 
 
+@runtime_checkable
+class OnDesktop(Protocol):
+    """An application under test that is a window on a desktop of its own."""
+
+    desktop: DesktopSession
+
+    @property
+    def name(self) -> str:
+        """Its own word on the accessibility bus."""
+        ...
+
+    @property
+    def programs(self) -> Programs:
+        """What else an agent may launch."""
+        ...
+
+
 class DesktopApplication:
     """Implements `UnderTest`: the web application's control port, database and effects, behind a window."""
+
+    name = APP_NAME
 
     def __init__(self, desktop: DesktopSession, application: Application) -> None:
         self.desktop, self._application = desktop, application
@@ -79,6 +99,12 @@ class DesktopApplication:
             await asyncio.shield(desktop.close())
             raise
         return cls(desktop, application)
+
+    @property
+    def programs(self) -> Programs:
+        from deskcert.adapters.linux.desktop import Programs
+
+        return Programs()
 
     @property
     def url(self) -> str:
@@ -164,15 +190,16 @@ def desktop_opener(
         scenario = planned.scenario
         document, digest = policy_for(suite, scenario)
         started = await application
-        assert isinstance(started, DesktopApplication)
+        assert isinstance(started, OnDesktop)
         desktop = started.desktop
         try:
             adapter = await LinuxAdapter.open(
-                AppSelector(name=APP_NAME),
+                AppSelector(name=started.name),
                 bus_address=desktop.bus,
                 display=desktop.display,
                 headed=headed,
                 wait_ms=_WAIT_MS,
+                programs=started.programs,
             )
         except AdapterError as exc:
             raise HarnessError(f"the window could not be reached: {exc}") from exc

@@ -13,9 +13,11 @@ from deskcert_schema.problems import Path as KeyPath
 from deskcert_schema.problems import path_text
 from deskcert_schema.strict_yaml import Loaded
 
-__all__ = ["check_hooks", "refuse_unmet"]
+__all__ = ["WINDOW_CHANGES", "check_hooks", "refuse_unmet"]
 
 _OF_FIXTURE = ("effect", "no_effect", "sql", "file")
+WINDOW_CHANGES = ("hang", "restart")
+"""What can be done to a program that does not know of it: it is stopped; it is killed and started again."""
 
 
 def refuse_unmet(loaded: Loaded, app: AppSpec | None) -> None:
@@ -42,7 +44,7 @@ def _of_fixture(doc: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
                 (*path, "times"),
                 "counts effects of a user's application; here write {effect: …, times: …}, or equals",
             )
-    for key in ("url", "reset"):
+    for key in ("url", "arguments", "reset"):
         if key in doc["start"]:
             yield ("start", key), "belongs to an application of your own (app: in suite.yaml); give page instead"
 
@@ -51,8 +53,7 @@ def _of_own(doc: Mapping[str, Any], app: AppSpec) -> Iterator[tuple[KeyPath, str
     for key in ("seed", "faults"):
         if key in doc["start"]:
             yield ("start", key), "only deskcert's own application can be told this; write a reset hook"
-    if "perturb" in doc:
-        yield ("perturb",), "only deskcert's own application can be changed in the middle of an action; take it out"
+    yield from _of_window(doc) if app.desktop is not None else _of_address(doc)
     yield from check_hooks(("start", "reset"), doc["start"].get("reset"), app)
     for path, item in _items(doc):
         if {"effect", "no_effect"} & set(item):
@@ -63,6 +64,23 @@ def _of_own(doc: Mapping[str, Any], app: AppSpec) -> Iterator[tuple[KeyPath, str
             yield (*path, "python"), why
         elif "times" in item and "equals" in item:
             yield (*path, "equals"), "times counts and equals compares; keep one of the two"
+
+
+def _of_address(doc: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    if "perturb" in doc:
+        yield ("perturb",), "only deskcert's own application can be changed in the middle of an action; take it out"
+    if "arguments" in doc["start"]:
+        yield ("start", "arguments"), "belongs to a desktop program (app: {desktop: …}); give page or url instead"
+
+
+def _of_window(doc: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    for key in ("page", "url"):
+        if key in doc["start"]:
+            yield ("start", key), "a window has no address; give arguments: […] to its command, or an empty list"
+    for index, change in enumerate(doc.get("perturb", ())):
+        if change["do"] not in WINDOW_CHANGES or change.get("args"):
+            known = ", ".join(WINDOW_CHANGES)
+            yield ("perturb", index), f"what can be done to any desktop program is {known}, without args"
 
 
 def check_hooks(path: KeyPath, raw: Any, app: AppSpec) -> Iterator[tuple[KeyPath, str]]:

@@ -83,7 +83,11 @@ class OwnApplication:
                 " write {port} into the command and the url, so that each run has its own"
             )
         await run_hooks(self._filled(self._spec.setup), self._ground(), self._secrets, called="setup")
-        words = self._filled(self._spec.command)
+        await self._spawn(self._spec.command)
+
+    async def _spawn(self, command: Sequence[str]) -> None:
+        """Raises `HarnessError`."""
+        words = self._filled(command)
         try:
             self._process = await Kept.start(
                 words,
@@ -180,7 +184,7 @@ class OwnApplication:
         assert process.stdout is not None
         scrubber, wanted = StreamScrubber(self._secrets), (self._spec.ready.output or "").encode()
         kept, tail = 0, b""
-        with (self.folder / "log.txt").open("wb", buffering=0) as log:
+        with (self.folder / "log.txt").open("ab", buffering=0) as log:
             while block := await process.stdout.read(65_536):
                 if wanted and not self._seen.is_set():
                     tail += block

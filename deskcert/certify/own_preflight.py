@@ -19,6 +19,7 @@ from deskcert.certify.documents import shown
 from deskcert.certify.env_secrets import EnvSecrets
 from deskcert.certify.https import ServerCertificate
 from deskcert.certify.own_app import OwnApplication
+from deskcert.certify.own_desktop import OwnDesktop
 from deskcert.certify.questions import request
 from deskcert.certify.scenario import Scenario
 from deskcert_schema.errors import ConfigError, HarnessError
@@ -38,7 +39,8 @@ async def try_own(
         if https:
             ServerCertificate.new().write(Path(folder))
         try:
-            application = await OwnApplication.start(app, Path(folder), token=token, secrets=secrets)
+            kind = OwnApplication if app.desktop is None else OwnDesktop
+            application = await kind.start(app, Path(folder), token=token, secrets=secrets)
         except HarnessError as exc:
             raise ConfigError(f"{app.where}: app: {exc}") from exc
         try:
@@ -62,7 +64,7 @@ async def _problems(
         own = str(exc).startswith("start.reset")
         return [f"{name}:{scenario.start_line}: {exc}" if own else f"{app.where}: app: {exc}"]
     found = []
-    if (why := await page_problem(url)) is not None:
+    if app.desktop is None and (why := await page_problem(url)) is not None:
         found.append(f"{name}:{scenario.start_line}: start: {secrets.scrub(why)}")
     answers = await application.ask(scenario.oracle, token=token)
     for line, answer in zip(scenario.oracle_lines, answers.answers, strict=True):

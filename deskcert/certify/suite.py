@@ -37,7 +37,7 @@ class Suite:
     app: AppSpec | None = None
     """The user's own application; None for deskcert's."""
     desktop: bool = False
-    """Deskcert's own application as a window on a Linux desktop, over AT-SPI."""
+    """The application is a window on a Linux desktop, over AT-SPI."""
     secrets: EnvSecrets = NOTHING_SECRET
 
 
@@ -101,7 +101,7 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     https = any(_suite_file(f).get("https") is True for f in folders)
     told: dict[str, Any] = {"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)}
     desktop = _on_desktop(folders[0])
-    what = {"app": "desktop"} if desktop else {} if app is None else {"app": app.digest}
+    what = {"app": app.digest} if app is not None else {"app": "desktop"} if desktop else {}
     code = {} if app is None else {str(n): c for n, f in enumerate(places) if (c := code_of(f))}
     digest = digest_of(told | ({"https": True} if https else {}) | what | ({"code": code} if code else {}))
     named = {**dict(pair for s in reversed(scenarios) for pair in s.secrets), **named}
@@ -147,7 +147,8 @@ def _one_app(folders: Sequence[Path]) -> tuple[AppSpec | None, dict[str, str]]:
 
 
 def _on_desktop(folder: Path) -> bool:
-    return _suite_file(folder).get("app") == "desktop"
+    app = _suite_file(folder).get("app")
+    return app == "desktop" or (isinstance(app, Mapping) and "desktop" in app)
 
 
 def _with_included(folder: Path, *, builtin: bool) -> list[Path]:
