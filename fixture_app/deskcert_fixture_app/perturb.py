@@ -17,6 +17,8 @@ the first such control of the page is meant, without `control` the row's first o
 | `insert_before` | `row?`, `name?` | a new row (with `row`) or button (`name`) stands before it, and acts on nothing |
 | `navigate` | `url` | the page goes to another address of the application |
 | `lookalike` | `row?`, `control?`, `with?`, `name?` | a second button of that `name` before it, acting on `with` |
+
+With `on` each waits in the page for the next event of that type, and is made before anybody else handles it.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ def check_perturbation(do: object, args: object, known: Perturbations = PERTURBA
     if not isinstance(args, Mapping):
         raise BadPlan("args must be an object")
     needed, possible = known[do]
+    possible = possible | {"on"} if known is PERTURBATIONS else possible
     missing, extra = sorted(needed - set(args)), sorted(set(args) - needed - possible)
     if missing or extra:
         raise BadPlan(f"{do} takes {sorted(needed | possible)}; missing {missing}, unknown {extra}")

@@ -113,7 +113,10 @@
     const { ask, do: name, args } = JSON.parse(event.data);
     const answer = new URLSearchParams({ ask, applied: "1" });
     try {
-      changes[name](args);
+      const { on, ...how } = args;
+      if (on === undefined) changes[name](how);
+      // In the middle of a sequence of events: by its first one of this kind the change has been made.
+      else addEventListener(on, () => changes[name](how), { capture: true, once: true });
     } catch (error) {
       answer.set("applied", "0");
       answer.set("why", error.message);
