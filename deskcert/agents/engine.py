@@ -128,6 +128,8 @@ class Engine:
                     answer, tries = self._send(attempt), tries + 1
                 case _:
                     raise Halted(ClaimOutcome.FAILED, f"{goal.words}: the element is replaced again and again")
+        if answer.code == Code.APP_UNRESPONSIVE and answer.retry == "safe" and tries == 1:
+            return False  # nothing was sent; a machine that is busy answers the next time
         if answer.code == Code.POLICY_DENIED:
             self._denied(goal, target, answer)
             return True

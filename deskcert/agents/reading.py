@@ -12,13 +12,16 @@ from deskcert.agents.page import Holds, Page, read_page
 from deskcert.agents.plan import Goal
 from deskcert_schema.vocabulary import ClaimOutcome, Code, DetailKind
 
-__all__ = ["PATIENT", "PAUSES", "Halted", "Reading", "ending_of", "missing"]
+__all__ = ["PATIENT", "PAUSES", "UNANSWERED", "Halted", "Reading", "ending_of", "missing"]
 
 PAUSES: Final = (0.15,) * 5
 """Seconds between two looks at a page that is there, while an expected thing has not appeared."""
 PATIENT: Final = (0.15, 0.25, 0.4, 0.7, 1.0, 1.5)
 """Seconds between two looks for the effect of an action: an answer may take its time, and asking twice is no way to
 hurry it."""
+
+UNANSWERED: Final = frozenset({Code.APP_UNRESPONSIVE.value, Code.TIMEOUT.value})
+"""The application had no time to answer, which is no answer."""
 
 
 class Halted(Exception):
@@ -40,8 +43,14 @@ class Reading:
         """The one that was acted on: an effect is what it did not show."""
 
     def look(self) -> Page:
-        """A snapshot. Raises `Halted` where there is none."""
+        """A snapshot; a second one where the application did not answer the first: looking does no harm, and a page
+        that nobody saw is no reason to say that the task failed. Raises `Halted` where there is none."""
         answer = self._channel.ask("snapshot")
+        if answer.code in UNANSWERED:
+            self._pause(PAUSES[0])
+            answer = self._channel.ask("snapshot")
+        if answer.code in UNANSWERED:
+            raise Halted(ClaimOutcome.UNSURE, f"the page could not be seen: {answer.message}")
         if not answer.ok:
             raise ending_of(answer)
         self.page = self._decisions.as_seen(read_page(answer.data))

@@ -225,3 +225,32 @@ def test_that_something_is_gone_is_read_from_a_complete_page_only(tmp_path: Path
     plan = 'goals: [{act: read, done_when: {gone: "Order 2"}}]\nclaim: done\n'
     found = talk("careful", plan, lambda c, _: page.snapshot() if c == "snapshot" else ok(c, {}), tmp_path)
     assert found.claim == claim
+
+
+def test_a_page_that_did_not_answer_once_is_asked_once_more(tmp_path: Path) -> None:
+    """A busy machine: neither the first look nor the first click gets through."""
+    page, refusals = OrdersPage("Order 1", "Order 2"), {"snapshot": 1, "click": 1}
+
+    def script(command, args):
+        if refusals.get(command, 0):
+            refusals[command] -= 1
+            return error(command, "APP_UNRESPONSIVE", kind="observation_incomplete")
+        if command == "click":
+            page.done = "Order 2"
+            return acted("click")
+        return page.snapshot() if command == "snapshot" else ok(command, {})
+
+    found = talk("careful", APPROVE, script, tmp_path)
+    begun = ["snapshot", "snapshot", "click", "snapshot", "click"]
+    assert found.commands == [*begun, "snapshot", "navigate", "snapshot", "finish"]
+    assert found.claim == "done"
+
+
+@pytest.mark.parametrize("agent", ["careful", "quitter", "optimist"])
+def test_a_page_that_nobody_saw_is_no_failure_of_the_task(tmp_path: Path, agent: str) -> None:
+    def script(command, args):
+        return error(command, "APP_UNRESPONSIVE", kind="observation_incomplete")
+
+    found = talk(agent, APPROVE, script, tmp_path)
+    assert found.commands == ["snapshot", "snapshot", "finish"]
+    assert found.claim == "unsure"
