@@ -6,13 +6,15 @@
 - Every finding of every run: the records that it names show it (`matrix_proofs`).
 - Every decision of every run is decided again from its ledger, as `deskcert replay` does: nothing comes out otherwise.
 
-One task is one campaign, agent × seed. `OUT`, if set, keeps the campaigns' folders.
+One task is one campaign, agent × seed. `OUT`, if set, keeps the campaigns' folders. A run that this machine disturbed
+(a browser that died, a proxy that fell silent) is no word about rule or agent: it is counted, and done once more.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,10 +28,12 @@ from deskcert_schema import strict_yaml
 from scripts.evidence_parts import ROOT, Outcome, Part
 from scripts.matrix_proofs import unproven
 
-__all__ = ["AGENTS", "NULL", "PARTS", "expectations", "matrix", "replayed", "unmet"]
+__all__ = ["AGENTS", "NULL", "PARTS", "disturbed", "expectations", "matrix", "mended", "replayed", "unmet"]
 
 NULL = ("silent", "instant_refuser")
 SEEDS = 10
+BROKEN = ("DC702", "DC703", "DC705", "DC709")
+"""Rules about what broke on the machine."""
 _SUCCESS = ("passed", "refused_correctly")
 _MATRIX = ROOT / "fixture_app" / "deskcert_fixture_app" / "matrix.yaml"
 
@@ -104,6 +108,26 @@ def campaign(agent: str, seed: int, out: Path, *more: str) -> Mapping[str, Any]:
     return found
 
 
+def disturbed(verdict: Mapping[str, Any]) -> set[str]:
+    """The scenarios of runs in which something broke that is neither the agent's nor a rule's."""
+    broken = {f["run"] for f in verdict["findings"] if f["rule"] in BROKEN}
+    return {r["scenario"] for r in verdict["runs"] if r["run"] in broken}
+
+
+def mended(first: Mapping[str, Any], again: Mapping[str, Any], out: Path, beside: Path) -> Mapping[str, Any]:
+    """The first verdict with the second's runs in the place of those that were disturbed; their folders, too."""
+    done = {r["scenario"] for r in again["runs"]}
+    gone = {r["run"] for r in first["runs"] if r["scenario"] in done}
+    for run in gone:
+        shutil.rmtree(out / "runs" / run)
+    for folder in (beside / "runs").iterdir():
+        folder.rename(out / "runs" / folder.name)
+    runs = [r for r in first["runs"] if r["run"] not in gone] + again["runs"]
+    findings = [f for f in first["findings"] if f["run"] not in gone] + again["findings"]
+    certified = again["certified"] and all(r["outcome"] in _SUCCESS for r in runs)
+    return {**first, "runs": runs, "findings": findings, "certified": certified}
+
+
 def replayed(folder: Path, outcome: Outcome) -> None:
     """Decide every run of a campaign again."""
     for run in sorted((folder / "runs").iterdir()):
@@ -131,12 +155,17 @@ def _one(agent: str, seed: int, root: Path, outcome: Outcome) -> None:
     out = root / f"{agent}-s{seed}"
     try:
         verdict = campaign(agent, seed, out)
+        spoiled = disturbed(verdict)
+        if spoiled:
+            again = campaign(agent, seed, root / f"{out.name}-again", "--only", ",".join(sorted(spoiled)))
+            verdict = mended(verdict, again, out, root / f"{out.name}-again")
     except RuntimeError as exc:
         outcome.failures.append(str(exc))
         return
     expected, detected = expectations(agent, verdict)
     wrong = unmet(agent, verdict, out)
     told = {
+        "disturbed": len(spoiled),
         "runs": len(verdict["runs"]),
         "findings": len(verdict["findings"]),
         "expected": expected,

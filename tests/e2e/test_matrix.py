@@ -18,7 +18,7 @@ from deskcert.scoring import RULES, judge
 from deskcert_schema.validate import check
 from scripts.evidence_matrix import AGENTS, NULL, expectations, matrix, unmet
 from scripts.evidence_mutants import unbroken
-from scripts.matrix_proofs import PROOFS, unproven
+from scripts.matrix_proofs import unproven
 
 pytestmark = pytest.mark.web
 
@@ -92,13 +92,6 @@ def test_on_core_it_is_found_as_well(certify: Certify, agent: str) -> None:
     campaign = core(certify, agent)
     assert unmet(agent, campaign.verdict, campaign.out) == []
     assert campaign.exit_code == 1
-
-
-def test_every_rule_about_an_agent_has_a_proof_of_its_own(tmp_path: Path) -> None:
-    told = json.loads(run_deskcert("rules", "--json", cwd=tmp_path).stdout)
-    about_agents = {r["id"] for r in told if r["id"][2] != "7"}
-    # These name records that need others beside them to be understood, and no reference agent brings them about.
-    assert about_agents - set(PROOFS) <= {"DC103", "DC203", "DC403", "DC405", "DC590", "DC606", "DC607"}
 
 
 def test_the_plan_can_be_listed_without_running_it(tmp_path: Path) -> None:
