@@ -38,6 +38,8 @@ __all__ = ["GOAL", "NEVER_ACTED_ON", "PARTS", "Try", "actions", "judge"]
 
 GOAL: Final = 20_000
 _TASK: Final = 250
+_DISK: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder of our own is made in it
+"""Commits are no matter here: nothing is killed."""
 _TIMEOUT_MS: Final = 250
 _POLICY: Final = {"version": 1, "default": "allow", "deny": [{"id": "no-delete-account", "name": "Delete account"}]}
 _KINDS: Final = {
@@ -195,9 +197,11 @@ class _Bench:
         await self.open()
 
     async def open(self) -> None:
-        found = await self.adapter.navigate(self.url, number=0, budget_ms=20_000, at=_nowhere)
-        if found.committed is None:
-            raise HarnessError(f"the page did not open: {found.error}")
+        for _ in range(5):  # where the page is about to go elsewhere by itself, that may come first
+            found = await self.adapter.navigate(self.url, number=0, budget_ms=20_000, at=_nowhere)
+            if found.committed is not None and found.committed.url == self.url:
+                return
+        raise HarnessError(f"the page did not open: {found.error}")
 
     async def buttons(self) -> dict[tuple[int, str], str]:
         """Row and name to the ref, of those that stand there once."""
@@ -235,8 +239,8 @@ class _Bench:
         return [json.loads(line) for line in new]
 
 
-async def _nowhere(_: str) -> None:
-    pass
+async def _nowhere(point: str) -> None:
+    del point
 
 
 def _targets(tree: Any) -> Iterator[tuple[int, str, str]]:
@@ -252,7 +256,6 @@ def _targets(tree: Any) -> Iterator[tuple[int, str, str]]:
 @asynccontextmanager
 async def bench(**options: Any) -> Any:
     """Everything that one task needs, and its end."""
-    memory_disk = Path("/dev/shm")
     with tempfile.TemporaryDirectory(
         prefix="deskcert-evidence-", dir=memory_disk if memory_disk.is_dir() else None
     ) as name:
