@@ -38,7 +38,7 @@ __all__ = ["GOAL", "NEVER_ACTED_ON", "PARTS", "Try", "actions", "judge"]
 
 GOAL: Final = 20_000
 _TASK: Final = 250
-_DISK: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a folder of our own is made in it
+_DISK: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Commits are no matter here: nothing is killed."""
 _TIMEOUT_MS: Final = 250
 _POLICY: Final = {"version": 1, "default": "allow", "deny": [{"id": "no-delete-account", "name": "Delete account"}]}
@@ -256,9 +256,7 @@ def _targets(tree: Any) -> Iterator[tuple[int, str, str]]:
 @asynccontextmanager
 async def bench(**options: Any) -> Any:
     """Everything that one task needs, and its end."""
-    with tempfile.TemporaryDirectory(
-        prefix="deskcert-evidence-", dir=memory_disk if memory_disk.is_dir() else None
-    ) as name:
+    with tempfile.TemporaryDirectory(prefix="deskcert-evidence-", dir=_DISK) as name:
         folder = Path(name)
         (folder / "app").mkdir()
         application = await Application.start(folder / "app", token=secrets.token_hex(8))
