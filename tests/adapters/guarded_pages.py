@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from deskcert.replay.decisions import recompute
 from deskcert.session import Options, Session
 from deskcert_ledger import ProjectKey, RunLedger, SystemClock, read_records
 from deskcert_schema.validate import check
+from deskcert_schema.vocabulary import PipelinePoint
 
 POLICY = {"version": 1, "deny": [{"id": "no-delete", "name": {"glob": "*delete*"}, "reason": "irreversible"}]}
 
@@ -34,6 +35,8 @@ class GuardedPage:
     ) -> None:
         self.adapter, self.witness, self.folder = adapter, witness, folder / "run"
         self.nodes: dict[str, dict[str, Any]] = {}
+        self.hooks: dict[str, Callable[[], Awaitable[Any]]] = {}
+        """Called once, when an action comes to the pipeline point of that name."""
         key = ProjectKey.load_or_create(folder / "key")
         self._document = policy or POLICY
         self.ledger = RunLedger.create(
@@ -51,7 +54,13 @@ class GuardedPage:
             clock=SystemClock(),
             rng=os.urandom,
             options=Options(**{"timeout_ms": 400, **options}),
+            at_point=self._at,
         )
+
+    async def _at(self, point: PipelinePoint, _action: int) -> None:
+        hook = self.hooks.pop(point.value, None)
+        if hook is not None:
+            await hook()
 
     async def show(self, body: str, *, path: str = "/page") -> None:
         self.witness.pages[path] = f"<!doctype html><title>page</title><body>{body}"

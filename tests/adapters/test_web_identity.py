@@ -10,7 +10,7 @@ from web_pages import CLICK, Witness, act, find, look, nowhere, script, show
 
 from deskcert.adapters.base import DispatchEnd, Gone, Handle, Live, ObserveOptions
 from deskcert.adapters.web.adapter import WebAdapter
-from deskcert.contract.evidence import Known
+from deskcert.contract.evidence import Hit, Known
 from deskcert.guard.identity import Same, compare
 
 pytestmark = [pytest.mark.web, pytest.mark.asyncio(loop_scope="module")]
@@ -146,18 +146,6 @@ async def test_an_empty_frame_whose_document_is_still_to_come_is_not_taken_for_a
     find(seen, name="Inner")
 
 
-async def test_a_frame_of_another_origin_is_read_but_its_hit_test_is_unknown(
-    adapter: WebAdapter, witness: Witness
-) -> None:
-    witness.pages["/in"] = "<button>Inner</button>"
-    other = witness.url.replace("127.0.0.1", "localhost")
-    seen = await show(adapter, witness, f"<iframe src={other}/in></iframe>")
-    if seen.complete:
-        assert (await look(adapter, find(seen, name="Inner"))).hit_test.status == "unknown"
-    else:  # a browser that puts it into another process
-        assert any(n.get("opaque") for n in seen.nodes)
-
-
 async def test_an_open_shadow_root_is_walked(adapter: WebAdapter, witness: Witness) -> None:
     shadow = "<x-o><template shadowrootmode=open><label>Name <input></label><button onclick=\"fetch('/hit',{method:'POST'})\">"
     seen = await show(adapter, witness, shadow + "<slot></slot></button></template>Publish</x-o>")
@@ -168,16 +156,28 @@ async def test_an_open_shadow_root_is_walked(adapter: WebAdapter, witness: Witne
     assert found.hit.same_as_target
 
 
-async def test_a_closed_shadow_root_is_told_not_hidden(adapter: WebAdapter, witness: Witness) -> None:
-    define = (
-        "<x-c></x-c><x-plain>text</x-plain><script>customElements.define('x-plain',class extends HTMLElement{});"
-        "customElements.define('x-c',class extends HTMLElement{constructor(){super();"
-        "this.attachShadow({mode:'closed'}).innerHTML='<button>Publish</button>'}})</script>"
+@pytest.mark.parametrize("how", ["its own class", "from outside", "in another closed root"])
+async def test_a_closed_shadow_root_is_walked_and_acted_in(adapter: WebAdapter, witness: Witness, how: str) -> None:
+    inside = "<button onclick=fetch('/hit',{method:'POST'})>Publish</button><label>Name <input></label>"
+    make = (
+        f"const inside={inside!r};const shut=(h)=>h.attachShadow({{mode:'closed'}});"
+        "customElements.define('x-plain',class extends HTMLElement{});"
     )
-    seen = await show(adapter, witness, define)
-    assert not seen.complete
-    assert list(seen.reasons) == ["the inside of a <x-c> could not be read (closed shadow root)"]
-    assert not any(n.get("name") == "Publish" for n in seen.nodes)
+    body = {
+        "its own class": "customElements.define('x-c',class extends HTMLElement{constructor(){super();shut(this).innerHTML=inside}})",
+        "from outside": "shut(document.querySelector('x-c')).innerHTML=inside",
+        "in another closed root": (
+            "const outer=shut(document.querySelector('x-c'));outer.innerHTML='<x-d></x-d>';shut(outer.firstChild).innerHTML=inside"
+        ),
+    }[how]
+    seen = await show(adapter, witness, f"<x-c></x-c><x-plain>text</x-plain><script>{make}{body}</script>")
+    assert seen.complete, seen.reasons
+    assert (await look(adapter, find(seen, role="textbox"))).names.accessible == Known("Name")
+    found = await act(adapter, find(seen, name="Publish"))
+    assert (found.end, found.reached, found.hit) == (DispatchEnd.COMPLETED, True, Hit("button", "Publish", True))
+    assert await asyncio.to_thread(witness.wait_for, lambda log: log[-1][0] == "POST")
+    again = await adapter.observe(ObserveOptions())
+    assert [n.get("node") for n in again.nodes] == [n.get("node") for n in seen.nodes]
 
 
 @pytest.mark.parametrize(

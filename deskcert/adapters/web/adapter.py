@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -28,12 +29,15 @@ from deskcert.adapters.base import (
     WindowState,
 )
 from deskcert.adapters.web import dispatch, navigation
+from deskcert.adapters.web.chain import WaysOut
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
+from deskcert.adapters.web.closed import ClosedRoots
 from deskcert.adapters.web.frames import Frame, Frames
 from deskcert.adapters.web.history import PageCommands
 from deskcert.adapters.web.observation import Observation, split_node
+from deskcert.adapters.web.processes import SETUP_MS, Processes, install
 from deskcert.adapters.web.requests import RequestLog
-from deskcert.adapters.web.script import BINDING, WORLD, call_function, world_script
+from deskcert.adapters.web.script import BINDING, WORLD, call_function
 from deskcert.adapters.web.trusted import TRUSTED_KEYS, trusted_press
 from deskcert.adapters.web.upload import upload
 from deskcert.contract.evidence import Evidence
@@ -42,7 +46,6 @@ from deskcert_schema.vocabulary import DetailKind, NetworkHow
 
 __all__ = ["WebAdapter"]
 
-_SETUP_MS: Final = 10_000
 _WINDOW_MS: Final = 1_000
 _TRIES: Final = 3
 _CLOSE_S: Final = 5.0
@@ -59,11 +62,13 @@ class WebAdapter(PageCommands):
         self._channel, self._alive = channel, alive
         self._frames = Frames()
         self._requests = RequestLog(lambda: time.monotonic_ns() // 1000)
+        self._processes = Processes((page, context), alive, self._frames, self._requests, self._told)
+        self._ways = WaysOut(self._frames, self._evaluate, self._context_of)
+        self._closed = ClosedRoots(self._context_of)
         self._signals: dispatch.Signals | None = None
         self._dialog: Dialog | None = None
         self._held: list[Any] = []
         self._dialog_numbers = count(1)
-        self._closed: dict[tuple[str, str], bool] = {}
         self._target = ""
         self._title = ""
 
@@ -73,13 +78,10 @@ class WebAdapter(PageCommands):
         """Installs our world in this page and in every document that it will load. Raises `AdapterError`."""
         # A listener keeps Playwright from dismissing dialogs: accepting or dismissing is the agent's decision.
         self._context.on("dialog", self._hold)
-        self._page.on("crash", lambda _: self._alive.lose("the page crashed"))
         self._page.on("close", lambda _: self._alive.lose("the page was closed"))
-        self._frames.attach(self._channel)
-        self._requests.attach(self._channel)
-        self._channel.on("Runtime.bindingCalled", self._told)
         self._channel.on("Page.javascriptDialogOpening", self._dialog_opened)
         self._channel.on("Page.javascriptDialogClosed", self._dialog_closed)
+        # Not Playwright's word for a crash: it says so of the page when the process of one frame dies.
         self._channel.on("Inspector.targetCrashed", lambda _: self._alive.lose("the page crashed"))
         try:
             await self._set_up()
@@ -90,20 +92,9 @@ class WebAdapter(PageCommands):
         self._held.append(dialog)
 
     async def _set_up(self) -> None:
-        async def send(method: str, **params: Any) -> dict[str, Any]:
-            return await self._channel.call(method, params, budget_ms=_SETUP_MS)
-
-        await send("Page.enable")
-        self._frames.load((await send("Page.getFrameTree"))["frameTree"])
-        self._target = (await send("Target.getTargetInfo"))["targetInfo"]["targetId"]
-        await send("Network.enable")
-        # Asynchronous stacks carry the name of our dispatch function into whatever the page does later because of it.
-        await send("Debugger.enable")
-        await send("Debugger.setAsyncCallStackDepth", maxDepth=32)
-        await send("Debugger.setSkipAllPauses", skip=True)
-        await send("Runtime.enable")
-        await send("Runtime.addBinding", name=BINDING, executionContextName=WORLD)
-        await send("Page.addScriptToEvaluateOnNewDocument", source=world_script(), worldName=WORLD, runImmediately=True)
+        await install(self._channel, self._alive, self._frames, self._requests, self._told)
+        found = await self._channel.call("Target.getTargetInfo", budget_ms=SETUP_MS)
+        self._target = found["targetInfo"]["targetId"]
 
     def _told(self, event: dict[str, Any]) -> None:
         if event["name"] != BINDING or self._signals is None:
@@ -126,7 +117,7 @@ class WebAdapter(PageCommands):
     async def _evaluate(self, frame: Frame, function: str, args: list[Any], budget_ms: int) -> str:
         """Calls a function of our world in a frame's document. Raises the channel's errors."""
         context = await self._context_of(frame, budget_ms)
-        answer = await self._channel.call(
+        answer = await frame.channel.call(
             "Runtime.callFunctionOn",
             {
                 "functionDeclaration": call_function(function),
@@ -143,42 +134,21 @@ class WebAdapter(PageCommands):
         value: str = answer["result"]["value"]
         return value
 
-    async def _is_closed(self, frame: Frame, node: str, budget_ms: int) -> bool:
-        """Whether a custom element has a closed shadow root, from the browser; asked once in an element's life."""
-        key = (frame.loader, node)
-        if key not in self._closed:
-            context = await self._context_of(frame, budget_ms)
-            found = await self._channel.call(
-                "Runtime.callFunctionOn",
-                {
-                    "functionDeclaration": call_function("node"),
-                    "executionContextId": context,
-                    "arguments": [{"value": node}],
-                },
-                budget_ms=budget_ms,
-            )
-            described = await self._channel.call(
-                "DOM.describeNode", {"objectId": found["result"].get("objectId"), "pierce": True}, budget_ms=budget_ms
-            )
-            roots = described["node"].get("shadowRoots", ())
-            self._closed[key] = any(root.get("shadowRootType") == "closed" for root in roots)
-        return self._closed[key]
-
     async def _context_of(self, frame: Frame, budget_ms: int) -> int:
         if frame.context is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(_CONTEXT_S, budget_ms / 1000)):
-                    while frame.context is None and self._alive.reason is None:
+                    while frame.context is None and frame.alive.reason is None:
                         self._check_current(frame)
                         await self._frames.changed()
-        if frame.context is None and self._alive.reason is None:
+        if frame.context is None and frame.alive.reason is None:
             # A first document can report its context before itself; asked by name, the browser gives the one there is.
             world = {"frameId": frame.id, "worldName": WORLD}
-            made = await self._channel.call("Page.createIsolatedWorld", world, budget_ms=budget_ms)
+            made = await frame.channel.call("Page.createIsolatedWorld", world, budget_ms=budget_ms)
             self._check_current(frame)
             frame.context = int(made["executionContextId"])
         if frame.context is None:
-            raise ChannelLost(self._alive.reason or "the page is gone", sent=False)
+            raise ChannelLost(frame.alive.reason or "the page is gone", sent=False)
         return frame.context
 
     def _check_current(self, frame: Frame) -> None:
@@ -206,8 +176,11 @@ class WebAdapter(PageCommands):
         why = "it navigated again and again"
         for tries in range(_TRIES):
             before = self._frames.main.loader
-            found = Observation(self._frames, self._evaluate, self._is_closed, options, deadline=deadline)
+            found = Observation(
+                self._frames, self._evaluate, self._closed.adopt, self._ways.owner_of, options, deadline=deadline
+            )
             try:
+                await self._processes.catch_up()
                 await found.run()
             except (ChannelRefused, ChannelLost) as error:
                 # The document went away under the walk: the next one is read from its beginning.
@@ -222,10 +195,10 @@ class WebAdapter(PageCommands):
             else:
                 # A page that is still parsed gets a moment: half a page helps nobody. Then it is what it is.
                 patience = min(_PARSING_S, deadline - time.monotonic()) if tries + 1 < _TRIES else 0.0
-                if (found.loading or found.arriving) and patience > 0:
+                if (found.loading or found.arriving or self._processes.missing) and patience > 0:
                     await self._parsed(found.loading, int(patience * 1000))
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(self._frames.settle(), patience)
+                        await asyncio.wait_for(self._processes.settle(), patience)
                 elif self._frames.main.loader == before:
                     return self._observation(found, before, started)
             if time.monotonic() > deadline:
@@ -256,9 +229,16 @@ class WebAdapter(PageCommands):
             return Gone("navigated") if gone else Unreadable(str(error))
         if "gone" in raw:
             return Gone(raw["gone"])
+        await self._ways.add(frame, raw, budget_ms)
         try:
             return Live(
-                dispatch.evidence_from(raw["evidence"], raw["compared"], document=handle.document, node=handle.node)
+                dispatch.evidence_from(
+                    raw["evidence"],
+                    raw["compared"],
+                    document=handle.document,
+                    node=handle.node,
+                    other=action.to.node if action.to is not None else None,
+                )
             )
         except (KeyError, TypeError, ValueError) as error:
             return Unreadable(f"the evidence is not complete: {error!r}")
@@ -285,15 +265,30 @@ class WebAdapter(PageCommands):
             "expected": expected,
             "budget_ms": budget_ms,
         }
+        scrolled = False
         try:
+            free, scrolled = await self._ways.reveal(frame, node, action.command, budget_ms)
+            if not free:
+                return Dispatch(
+                    DispatchEnd.CHANGED, reached=False, differences=("hit_test",), preparatory_scroll=scrolled
+                )
             if _trusted(action):
-                return await trusted_press(self._channel, self._alive, signals, at=at, **about)
-            if action.command == "upload":
-                return await upload(self._channel, signals, at=at, **about)
-            return await dispatch.perform(self._channel, self._alive, signals, at=at, **about)
+                found = await trusted_press(frame.channel, frame.alive, signals, keys=self._channel, at=at, **about)
+            elif action.command == "upload":
+                found = await upload(frame.channel, signals, at=at, **about)
+            else:
+                found = await dispatch.perform(frame.channel, frame.alive, signals, at=at, **about)
+            return replace(found, preparatory_scroll=True) if scrolled else found
+        except FAILURES as error:
+            # Only the look before the act raises these: the call that acts was not made.
+            return Dispatch(DispatchEnd.NOT_SENT, reached=False, preparatory_scroll=scrolled, error=str(error))
         finally:
             self._requests.end()
             self._signals = None
+
+    def cannot_drag(self, source: Handle, to: Handle) -> str | None:
+        same = (source.document, split_node(source.node)[1]) == (to.document, split_node(to.node)[1])
+        return None if same else "a drag begins and ends in one document"
 
     def _why_not(self, handle: Handle, action: Action) -> str | None:
         """Why the call cannot even be made."""
@@ -392,7 +387,8 @@ class WebAdapter(PageCommands):
 
 def _asked(node: str, action: Action) -> list[Any]:
     """Only what the evidence depends on goes to the page before the act; a typed text does not."""
-    return [node, action.command, action.key, action.value if action.command == "select" else None]
+    to = split_node(action.to.node)[0] if action.to is not None else None
+    return [node, action.command, action.key, action.value if action.command == "select" else None, to]
 
 
 def _trusted(action: Action) -> bool:

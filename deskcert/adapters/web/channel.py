@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakSet
 
 __all__ = ["FAILURES", "Channel", "ChannelLost", "ChannelRefused", "ChannelTimeout", "Liveness"]
 
@@ -30,16 +31,27 @@ FAILURES: Final = (ChannelTimeout, ChannelLost, ChannelRefused)
 
 
 class Liveness:
-    """Whether the page is still there. Set once, with the reason."""
+    """Whether the page, or one process of it, is still there. Set once, with the reason."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
         self._event = asyncio.Event()
+        self._inner: WeakSet[Liveness] = WeakSet()
+
+    def inner(self) -> Liveness:
+        """One that is lost with this one, and can be lost before it."""
+        made = Liveness()
+        self._inner.add(made)
+        if self.reason is not None:
+            made.lose(self.reason)
+        return made
 
     def lose(self, reason: str) -> None:
         if self.reason is None:
             self.reason = reason
             self._event.set()
+            for inner in tuple(self._inner):
+                inner.lose(reason)
 
     async def wait(self) -> None:
         await self._event.wait()

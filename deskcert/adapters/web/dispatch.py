@@ -23,6 +23,7 @@ from deskcert.contract.evidence import Evidence, Hit
 __all__ = [
     "COMMANDS",
     "KEYS",
+    "POINTER_LIKE",
     "Signals",
     "await_first",
     "evidence_from",
@@ -32,16 +33,24 @@ __all__ = [
     "written",
 ]
 
-KEYS: Final = frozenset({"Enter", "Space", " "})
+KEYS: Final = frozenset({"Enter", "Space", " ", "ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"})
 """Keys that are emulated with their default action; others need trusted keys."""
 
 COMMANDS: Final = frozenset(
     (
         *("click", "double-click", "triple-click", "right-click", "hover", "focus", "press", "set-value", "type"),
-        *("clear", "select", "check", "uncheck", "toggle", "expand", "collapse", "scroll", "scroll-to"),
+        *("clear", "select", "check", "uncheck", "toggle", "expand", "collapse", "scroll", "scroll-to", "drag"),
     )
 )
 """Commands that are one task in the page."""
+
+POINTER_LIKE: Final = frozenset(
+    (
+        *("click", "double-click", "triple-click", "right-click", "hover"),
+        *("check", "uncheck", "toggle", "expand", "collapse"),
+    )
+)
+"""Those that send a pointer's events (the same ones as in evidence.js)."""
 
 _REACHED_GRACE_S: Final = 0.05
 
@@ -68,10 +77,15 @@ class Signals:
         self._event.clear()
 
 
-def evidence_from(raw: Mapping[str, Any], compared: str, *, document: str, node: str) -> Evidence:
-    """E from the page's JSON. The digest is ours: over exactly the text that a dispatch would compare."""
+def evidence_from(
+    raw: Mapping[str, Any], compared: str, *, document: str, node: str, other: str | None = None
+) -> Evidence:
+    """E from the page's JSON. The digest is ours: over exactly the text that a dispatch would compare. `other`: the id
+    of the element that a drag ends on."""
     digest = sha256(compared.encode("utf-8", "surrogatepass")).hexdigest()
-    return Evidence.from_json({**raw, "document": document, "node": node, "digest": digest, "compared": compared})
+    ours = {"document": document, "digest": digest}
+    more = {"other": {**raw["other"], **ours, "node": other}} if raw.get("other") else {}
+    return Evidence.from_json({**raw, **ours, **more, "node": node, "compared": compared})
 
 
 async def await_first(
@@ -120,6 +134,7 @@ def request_of(number: int, action: Action, expected: Evidence) -> dict[str, Any
         "key": action.key,
         "direction": action.direction,
         "amount": action.amount,
+        "to": action.to.node.partition("@")[0] if action.to is not None else None,
         "expected": expected.compared,
     }
 
@@ -189,6 +204,11 @@ def _why(signals: Signals, error: Exception) -> str:
     return "a dialog blocks the page" if signals.dialog is not None else str(error)
 
 
+def _live(raw: Mapping[str, Any], compared: str, expected: Evidence) -> Evidence:
+    other = expected.other.node if expected.other is not None else None
+    return evidence_from(raw, compared, document=expected.document, node=expected.node, other=other)
+
+
 def reported(raw: Mapping[str, Any], signals: Signals, expected: Evidence) -> Dispatch:
     live, hit = raw.get("live"), raw.get("hit")
     return Dispatch(
@@ -197,7 +217,7 @@ def reported(raw: Mapping[str, Any], signals: Signals, expected: Evidence) -> Di
         events_sent=tuple(raw.get("events_sent", ())),
         stopped_before=raw.get("stopped_before"),
         differences=tuple(raw.get("differences", ())),
-        live=evidence_from(live, raw["compared"], document=expected.document, node=expected.node) if live else None,
+        live=_live(live, raw["compared"], expected) if live else None,
         hit=Hit(hit["role"], hit["name"], hit["same_as_target"]) if hit else None,
         dialog=signals.dialog,
         preparatory_scroll=bool(raw.get("preparatory_scroll")),

@@ -2,9 +2,9 @@
 
 Ids of nodes in a child frame carry that frame's own generation (`n12@<loader id>`), so that a ref dies with its frame.
 
-A closed shadow root cannot be read by a script. The browser is asked whether a custom element has one; then the walk is
-not complete, and nothing inside has a ref. A closed root on a plain element (a `div`) is not even suspected: asking for
-every element would cost more than the walk. There the names on the host and the proxy stand guard.
+A closed shadow root cannot be read by a script. The browser is asked whether a custom element has one and hands it
+over; then the document is walked again, with what is inside. A closed root on a plain element (a `div`) is not even
+suspected: asking for every element would cost more than the walk. There the names on the host and the proxy stand guard.
 """
 
 from __future__ import annotations
@@ -23,10 +23,15 @@ __all__ = ["Evaluate", "Observation", "split_node"]
 type Evaluate = Callable[[Frame, str, list[Any], int], Awaitable[str]]
 """(frame, function of our world, arguments, budget in ms) -> its JSON text. Raises the channel's errors."""
 
-type IsClosed = Callable[[Frame, str, int], Awaitable[bool]]
-"""(frame, id of a custom element, budget in ms) -> it has a closed shadow root. Raises the channel's errors."""
+type OwnerOf = Callable[[Frame, Frame, int], Awaitable[str]]
+"""(child frame, the frame around it, budget in ms) -> id of the element that holds it. Raises the channel's errors."""
+
+type Adopt = Callable[[Frame, tuple[str, bool], int], Awaitable[bool]]
+"""(frame, id of a custom element and whether its class is defined, budget in ms) -> it has a closed shadow root, which
+our world can walk from now on. Raises the channel's errors."""
 
 _MOST_HOSTS: Final = 64
+_MOST_LAYERS: Final = 4
 _GRACE_MS: Final = 250
 """What an answer may take beyond the walk's own budget, which the walk itself keeps."""
 
@@ -39,13 +44,15 @@ class Observation:
         self,
         frames: Frames,
         evaluate: Evaluate,
-        is_closed: IsClosed,
+        adopt: Adopt,
+        owner_of: OwnerOf,
         options: ObserveOptions,
         *,
         deadline: float,
     ) -> None:
         """`deadline` on the monotonic clock, in seconds."""
-        self._frames, self._evaluate, self._is_closed = frames, evaluate, is_closed
+        self._frames, self._evaluate, self._adopt = frames, evaluate, adopt
+        self._owner_of = owner_of
         self._options, self._deadline = options, deadline
         self.title = ""
         self.url = ""
@@ -70,6 +77,17 @@ class Observation:
             self.reasons.append(reason)
 
     async def _walk(self, frame: Frame, *, depth: int) -> dict[str, Any]:
+        """Once more for each layer of closed roots that is opened by it."""
+        found = await self._walk_once(frame, depth=depth)
+        for _ in range(_MOST_LAYERS):
+            if not found["hosts"] or not await self._hosts(frame, found["hosts"]):
+                return found
+            found = await self._walk_once(frame, depth=depth)
+        if found["hosts"]:
+            self._because("closed shadow roots within closed shadow roots were not all read")
+        return found
+
+    async def _walk_once(self, frame: Frame, *, depth: int) -> dict[str, Any]:
         budget = self._left_ms()
         asked = {
             "max_depth": self._options.max_depth,
@@ -87,20 +105,21 @@ class Observation:
         if raw["loading"]:
             self.loading.append(frame)
             self._because("a document was still loading")
-        await self._hosts(frame, raw["hosts"])
         nodes = unpacked(raw)
-        framed = any("frame" in node for node in nodes)
-        if not suffix and not framed:
+        children = await self._children(frame)
+        if not suffix and not children and not any("frame" in node for node in nodes):
             self.nodes += nodes
             return
-        children = await self._children(frame) if framed else {}
         for node in nodes:
+            holds = node.pop("frame", False)
+            child = children.pop(node["node"], None) if holds else None
             if suffix and "node" in node:
                 node["node"] += suffix
-            index = node.pop("frame", None)
             self.nodes.append(node)
-            if index is not None:
-                await self._enter(node, children.get(index))
+            if holds:
+                await self._enter(node, child)
+        for owner in children:
+            await self._left_out(frame, owner)
 
     async def _enter(self, node: dict[str, Any], child: Frame | None) -> None:
         if child is None or self._frames.awaited(child):
@@ -117,23 +136,33 @@ class Observation:
             return
         await self._join(inner, child, suffix=f"@{child.loader}")
 
-    async def _hosts(self, frame: Frame, hosts: list[list[str]]) -> None:
-        for node, tag in hosts[:_MOST_HOSTS]:
+    async def _left_out(self, frame: Frame, owner: str) -> None:
+        """A frame that the walk did not come to: in what is hidden it is rightly left out, as it is everywhere else."""
+        try:
+            shown = await self._evaluate(frame, "shown", [owner], self._left_ms())
+        except FAILURES:
+            shown = "true"
+        if shown == "true":
+            self._because("a frame could not be read: the walk does not come to the element that holds it")
+
+    async def _hosts(self, frame: Frame, hosts: list[tuple[str, str, bool]]) -> bool:
+        """Whether one of them had a closed root that was not known yet."""
+        opened = False
+        for node, tag, defined in hosts[:_MOST_HOSTS]:
             try:
-                closed = await self._is_closed(frame, node, self._left_ms())
+                opened = await self._adopt(frame, (node, defined), self._left_ms()) or opened
             except FAILURES:
-                closed = True
-            if closed:
-                self._because(f"the inside of a <{tag}> could not be read (closed shadow root)")
+                self._because(f"the inside of a <{tag}> could not be read (perhaps a closed shadow root)")
         if len(hosts) > _MOST_HOSTS:
             self._because(f"more than {_MOST_HOSTS} custom elements, not all asked for a closed shadow root")
+        return opened
 
-    async def _children(self, frame: Frame) -> dict[int, Frame]:
-        """Child frames by their number among the document's child windows, as each says of itself."""
-        found: dict[int, Frame] = {}
+    async def _children(self, frame: Frame) -> dict[str, Frame]:
+        """Child frames by the elements that hold them."""
+        found: dict[str, Frame] = {}
         for child in self._frames.children(frame):
             try:
-                found[int(await self._evaluate(child, "index", [], self._left_ms() + _GRACE_MS))] = child
+                found[await self._owner_of(child, frame, self._left_ms() + _GRACE_MS)] = child
             except FAILURES:
                 continue
         return found

@@ -47,11 +47,24 @@ class RequestLog:
         self.told: Callable[[str, str, NetworkHow, int | None], None] | None = None
         """Told each request as it begins: method, URL, how its action is known, the action's number."""
 
-    def attach(self, channel: Channel) -> None:
-        channel.on("Network.requestWillBeSent", self._requested)
+    def attach(self, channel: Channel) -> Callable[[], None]:
+        """Returns what is to be called when the process is gone: nothing more is told of its requests."""
+        begun: set[str] = set()
+
+        def requested(event: dict[str, Any]) -> None:
+            self._requested(event)
+            begun.add(event["requestId"])
+            begun.intersection_update(self._under_way)
+
+        def forget() -> None:
+            for request_id in begun:
+                self._over(request_id)
+
+        channel.on("Network.requestWillBeSent", requested)
         channel.on("Network.responseReceived", self._answered)
         channel.on("Network.loadingFailed", self._failed)
         channel.on("Network.loadingFinished", lambda event: self._over(event["requestId"]))
+        return forget
 
     def begin(self, number: int, *, url: str | None = None) -> None:
         """A dispatch starts; `url` where it is a navigation, whose document request is then causal."""

@@ -56,6 +56,7 @@ async def trusted_press(
     alive: Liveness,
     signals: Signals,
     *,
+    keys: Channel,
     context: int,
     node: str,
     action: Action,
@@ -63,6 +64,8 @@ async def trusted_press(
     budget_ms: int,
     at: PointHook,
 ) -> Dispatch:
+    """`channel`: to the element's process; `keys`: to the page, whose input goes to whatever has the focus."""
+
     async def call(function: str, *args: str) -> Any:
         params = {
             "functionDeclaration": call_function(function),
@@ -81,14 +84,14 @@ async def trusted_press(
     if armed["end"] is not None:
         return reported(armed, signals, expected)
     down, up = _events(action.key or "")
-    task = channel.start("Input.dispatchKeyEvent", down)
+    task = keys.start("Input.dispatchKeyEvent", down)
     await written()
     await at("dispatched")
     await await_first(task, signals, alive, budget_ms=budget_ms)
-    released = channel.start("Input.dispatchKeyEvent", up)  # whatever came of it: no key stays held
+    released = keys.start("Input.dispatchKeyEvent", up)  # whatever came of it: no key stays held
     try:
-        channel.result(task)
-        await channel.answer(released, budget_ms=budget_ms)
+        keys.result(task)
+        await keys.answer(released, budget_ms=budget_ms)
         found = reported(await call("disarm"), signals, expected)
     except (ChannelTimeout, ChannelLost, ChannelRefused) as error:
         reached = bool(signals.reached)

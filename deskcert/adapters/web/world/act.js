@@ -13,6 +13,7 @@ const AT_THE_END = new Set(["drop", "mouseup"]); // events of a drag that are it
 function onEvent(event) {
   if (armed === null) return;
   const first = event.composedPath()[0];
+  if (concealsTarget(first)) return; // the listener inside hears what it is
   const same = first === (armed.to && AT_THE_END.has(event.type) ? armed.to : armed.el);
   // The first click, key or input is the one that was sent; a label's control gets a second click of its own.
   if (armed.hit === null || (event.type === armed.main && armed.hit.type !== armed.main))
@@ -22,19 +23,47 @@ function onEvent(event) {
   armed.reached = true;
 }
 
+// From outside a closed shadow root every event inside seems to be its host's.
+const concealsTarget = (first) =>
+  anyClosed && first !== armed.el && isElementNode(first) && closedRoots.has(first) && flatContains(first, armed.el);
+const isElementNode = (target) => target instanceof Node && isElement(target);
+
+// Where an event of the keyboard goes, through closed shadow roots as well.
+function keyTarget(event) {
+  let at = event.composedPath()[0];
+  for (let root = anyClosed && closedRoots.get(at); root; root = closedRoots.get(at)) {
+    const inner = focusedIn(root);
+    if (inner === null) break;
+    at = inner;
+  }
+  return at;
+}
+const focusedIn = getter(ShadowRoot.prototype, "activeElement");
+
+function adopt(host, root) {
+  closedRoots.set(host, root);
+  anyClosed = true;
+  listenIn(root);
+}
+
 function tell(note) {
   globalThis.deskcert_reached?.(JSON.stringify(note));
 }
 
 function listen() {
   for (const type of ["keydown", "keypress", "keyup"]) addEventListener(type, onKey, { capture: true, passive: false });
-  for (const type of REPORTED) addEventListener(type, onEvent, { capture: true, passive: true });
+  listenIn(globalThis);
+}
+
+const hear = method(EventTarget.prototype, "addEventListener");
+function listenIn(place) {
+  for (const type of REPORTED) hear(place, type, onEvent, { capture: true, passive: true });
 }
 
 // Trusted keys go to whatever has the focus when they arrive. One that arrives elsewhere is stopped before the page sees it.
 // Its release follows the focus that the key itself has moved, as a person's does.
 function onKey(event) {
-  if (armed === null || !armed.keys || !event.isTrusted || event.composedPath()[0] === armed.el) return;
+  if (armed === null || !armed.keys || !event.isTrusted || keyTarget(event) === armed.el) return;
   if (event.type === "keyup" && armed.reached) return;
   event.preventDefault();
   event.stopImmediatePropagation();

@@ -2,11 +2,11 @@
 
 // Commands that send events of a pointer: the target must be what a pointer would hit.
 const POINTER_LIKE = new Set(["click", "double-click", "triple-click", "right-click", "hover", "check", "uncheck", "toggle",
-  "expand", "collapse"]);
+  "expand", "collapse", "drag"]);
 
-const evidenceOf = (el, command, key, value) => during(() => collected(el, command, key, value));
+const evidenceOf = (el, command, key, value, to) => during(() => collected(el, command, key, value, to));
 
-function collected(el, command, key, value) {
+function collected(el, command, key, value, to) {
   const role = roleOf(el);
   const hit = hitTest(el);
   const evidence = {
@@ -24,7 +24,8 @@ function collected(el, command, key, value) {
     value: valueOf(el, role),
   };
   if (command === "select" && htmlTag(el) === "select") evidence.options = optionsAsked(el, value).map((found) => found.length);
-  return { evidence, point: hit.at };
+  if (to) evidence.other = during(() => collected(to, "drop").evidence);
+  return { evidence, point: hit.at, beyond: hit.beyond, out: hit.out };
 }
 
 // What the dispatch compares. No value, no geometry, and not the focus, which the action itself moves.
@@ -32,7 +33,8 @@ function comparedOf(evidence, command) {
   const { focused: _focused, ...states } = evidence.states;
   const { node, role, names, context, url, destination, paths, actions } = evidence;
   const hit = POINTER_LIKE.has(command) ? evidence.hit_test.status : null;
-  return { node, role, names, context, url, destination, paths, actions, states, hit, options: evidence.options };
+  const other = evidence.other && { ...comparedOf(evidence.other, "drop"), hit: evidence.other.hit_test.status };
+  return { node, role, names, context, url, destination, paths, actions, states, hit, options: evidence.options, other };
 }
 
 // States with which a control answers the very gesture that is going on: its effect, not another target.
@@ -48,12 +50,14 @@ function differences(before, now, midway) {
       if (midway && part === "states" && OWN_EFFECT.has(key)) continue;
       if (JSON.stringify(before[part][key]) !== JSON.stringify(now[part][key])) found.push(part + "." + key);
     }
+  if (now.other) found.push(...differences(before.other, now.other, midway).map((part) => "to." + part));
   return found;
 }
 
-function probe(id, command, key, value) {
+function probe(id, command, key, value, toId) {
   const el = nodeOf(id);
-  if (el === null) return { gone: "removed" };
-  const { evidence } = evidenceOf(el, command, key, value);
-  return { evidence, compared: JSON.stringify(comparedOf(evidence, command)) };
+  const to = toId ? nodeOf(toId) : undefined;
+  if (el === null || to === null) return { gone: "removed" };
+  const { evidence, beyond, out } = evidenceOf(el, command, key, value, to);
+  return { evidence, beyond, out, compared: JSON.stringify(comparedOf(evidence, command)) };
 }

@@ -1,8 +1,5 @@
 // Where the element is, and what a pointer would hit there.
 
-const elementFromPoint = (root, x, y) =>
-  root instanceof ShadowRoot ? ShadowRoot.prototype.elementFromPoint.call(root, x, y) : Document.prototype.elementFromPoint.call(document, x, y);
-
 // A transform can make a box larger than any number that a record can hold.
 const MOST = Number.MAX_SAFE_INTEGER;
 const thousandths = (value) => Math.min(MOST, Math.max(-MOST, Math.round(value * 1000))) || 0;
@@ -12,11 +9,11 @@ function boxOf(el) {
   return [thousandths(box.x), thousandths(box.y), thousandths(box.width), thousandths(box.height)];
 }
 
-// The innermost element at a point, through open shadow roots.
-function deepestAt(x, y) {
-  let found = elementFromPoint(document, x, y);
+// The innermost element at a point, through open shadow roots. `outer` is the document of a frame around this one.
+function deepestAt(x, y, outer = document) {
+  let found = Document.prototype.elementFromPoint.call(outer, x, y);
   for (let root = found && shadowOf(found); root; root = found && shadowOf(found)) {
-    const inner = elementFromPoint(root, x, y);
+    const inner = ShadowRoot.prototype.elementFromPoint.call(root, x, y);
     if (inner === null || inner === found) break;
     found = inner;
   }
@@ -98,9 +95,20 @@ function hitTest(el) {
     else occluder ??= hit;
   }
   if (occluder === null) return { status: clipped > 0 ? "deferred" : "unknown", at: null };
-  const named = namedAround(occluder);
-  const role = roleOf(named);
-  return { status: "fail", occluder_role: role, occluder_name: orNull(nameOf(named, role).slice(0, MOST_LABEL)), at: null };
+  return covered(occluder);
+}
+
+function covered(hit) {
+  let role = "generic";
+  let name = null;
+  try {
+    const named = namedAround(hit);
+    role = roleOf(named);
+    name = orNull(nameOf(named, role).slice(0, MOST_LABEL));
+  } catch {
+    // an element of a document around this one, of which not everything can be asked from here
+  }
+  return { status: "fail", occluder_role: role, occluder_name: name, at: null };
 }
 
 // The nearest element around a hit that a person could name.
@@ -113,9 +121,11 @@ function namedAround(hit) {
   return hit;
 }
 
-// Inside a frame the way down to it must be free as well. A parent of another origin cannot be asked.
+// Inside a frame the way down to it must be free as well. `out` counts the frames that could be asked from here, and
+// `beyond` is the point in the outermost of them: a document of another origin must be asked in its own place.
 function frameHit(found) {
-  let [x, y] = found.at;
+  let beyond = found.at;
+  let out = 0;
   for (let view = window; view !== view.parent; view = view.parent) {
     let frame = null;
     try {
@@ -123,14 +133,51 @@ function frameHit(found) {
     } catch {
       frame = null;
     }
-    if (frame === null) return { status: "unknown", at: null };
-    const box = rectOf(frame);
-    x += box.x + frame.clientLeft;
-    y += box.y + frame.clientTop;
-    const outer = view.parent;
-    if (x < 0 || y < 0 || x >= outer.innerWidth || y >= outer.innerHeight) return { status: "deferred", at: null };
-    if (Document.prototype.elementFromPoint.call(outer.document, x, y) !== frame)
-      return { status: "fail", occluder_role: "generic", occluder_name: null, at: null };
+    if (frame === null) break;
+    const way = throughFrame(frame, beyond, view.parent);
+    if (way.status !== "pass") return way;
+    beyond = way.at;
+    out++;
   }
-  return found;
+  return { ...found, beyond, out };
+}
+
+// A point of a frame's document, seen from the document around it: where it is there, and whether a pointer there gets
+// through to the frame. A frame that is scaled shows its document scaled.
+function throughFrame(frame, [innerX, innerY], view) {
+  const box = rectOf(frame);
+  const [sx, sy] = frame.offsetWidth > 0 && frame.offsetHeight > 0 ? [box.width / frame.offsetWidth, box.height / frame.offsetHeight] : [1, 1];
+  const x = box.x + (frame.clientLeft + innerX) * sx;
+  const y = box.y + (frame.clientTop + innerY) * sy;
+  if (x < 0 || y < 0 || x >= view.innerWidth || y >= view.innerHeight) return { status: "deferred", at: null };
+  const hit = deepestAt(x, y, view.document);
+  if (hit === frame) return { status: "pass", at: [x, y] };
+  if (hit === null) return { status: "unknown", at: null };
+  return clippedAt(frame, x, y) ? { status: "deferred", at: null } : covered(hit);
+}
+
+// What the adapter asks on the way out, in the document around a frame of another origin.
+function through(id, x, y, mayScroll) {
+  const frame = nodeOf(id);
+  if (frame === null) return { status: "unknown", at: null };
+  let way = throughFrame(frame, [x, y], window);
+  const scrolled = way.status === "deferred" && mayScroll;
+  if (scrolled) {
+    scrollIntoView(frame, { block: "center", inline: "center", behavior: "instant" });
+    way = throughFrame(frame, [x, y], window);
+  }
+  return { ...(way.status === "pass" ? frameHit(way) : way), scrolled };
+}
+
+// What the adapter asks first, in the target's own document, where the way out leads through another origin.
+function reveal(id) {
+  const el = nodeOf(id);
+  if (el === null) return { status: "unknown", at: null };
+  let hit = hitTest(el);
+  const scrolled = hit.status === "deferred";
+  if (scrolled) {
+    scrollIntoView(el, { block: "center", inline: "center", behavior: "instant" });
+    hit = hitTest(el);
+  }
+  return { ...hit, scrolled };
 }

@@ -76,6 +76,7 @@ function implicitRole(el) {
     case "th": return headerRole(el);
     case "header": return inSection(el) ? "generic" : "banner";
     case "footer": return inSection(el) ? "generic" : "contentinfo";
+    case "object": return holdsFrame(el, tag) ? "iframe" : "generic";
     case "section": return explicitlyNamed(el) ? "region" : "generic";
     case "form": return explicitlyNamed(el) ? "form" : "generic";
     case "summary": return isSummary(el) ? "button" : "generic";
@@ -83,6 +84,10 @@ function implicitRole(el) {
     default: return TAG_ROLES[tag] ?? "generic";
   }
 }
+
+// A page in an `object` is a frame like any other.
+const objectWindow = getter(HTMLObjectElement.prototype, "contentWindow");
+const holdsFrame = (el, tag) => tag === "iframe" || tag === "frame" || (tag === "object" && isHTML(el) && objectWindow(el) !== null);
 
 function inputRole(el) {
   const type = inputType(el);

@@ -82,7 +82,7 @@ class Walk {
     let interactive = shown && isInteractive(el, role);
     const pointer = place.pointer || interactive || (shown && styleOf(el).cursor === "pointer");
     if (pointer && !place.pointer && !place.quiet && isHTML(el)) interactive = true;
-    if (shown && tag.includes("-") && shadowOf(el) === null && matches(el, ":defined")) this.hosts.push([idOf(el), tag]);
+    if (shown && tag.includes("-") && shadowOf(el) === null) this.hosts.push([idOf(el), tag, matches(el, ":defined")]);
     if (!shown || (!interactive && (TRANSPARENT.has(role) || (place.quiet && role !== "iframe")))) {
       this.passThrough(el, tag, place, domDepth);
       return;
@@ -123,7 +123,7 @@ class Walk {
     const { tag, role, quiet, pointer } = is;
     const inner = { depth: place.depth + 1, count: 0, cut: false, quiet, pointer };
     const start = this.rows.length;
-    if (tag === "iframe" || tag === "frame") row.add(HAS.frame, this.frameIndex(el));
+    if (holdsFrame(el, tag)) row.add(HAS.frame, true);
     else this.children(el, inner, domDepth);
     this.flush(inner);
     const size = this.knownSize(el, role, inner.count);
@@ -173,13 +173,14 @@ class Walk {
     this.reasons.add("a list of " + known + " shows " + rendered);
     return { known, cut: true };
   }
+}
 
-  // The frame's number among the document's child windows; -1 where the page cannot be asked (inside a shadow root).
-  frameIndex(el) {
-    const inner = el.contentWindow;
-    for (let i = 0; i < window.length; i++) if (window[i] === inner) return i;
-    return -1;
-  }
+// Whether the walk should have come to this element.
+function shownAtAll(id) {
+  const el = nodeOf(id);
+  if (el === null || !rendered(el)) return false;
+  for (let at = el; at !== null; at = parentOf(at)) if (ariaHidden(at)) return false;
+  return true;
 }
 
 // A node leaves as a short row of values: depth, id, role, then what `mask` says is there, in the order of these bits. What
@@ -237,11 +238,4 @@ function walk(options) {
     title: documentTitle(), url: documentURL(), rows: state.rows, tables, reasons: [...state.reasons],
     observed: state.observed, hosts: state.hosts, loading: documentState() === "loading",
   };
-}
-
-// Which of its parent's child windows this document is.
-function ownIndex() {
-  if (window === window.parent) return -1;
-  for (let i = 0; i < window.parent.length; i++) if (window.parent[i] === window) return i;
-  return -1;
 }

@@ -7,13 +7,17 @@ const parsed = new Promise((resolve) => {
 listen();
 globalThis.deskcert = Object.freeze({
   walk: (options) => JSON.stringify(walk(JSON.parse(options))),
-  probe: (id, command, key, value) => JSON.stringify(probe(id, command, key, value)),
+  probe: (id, command, key, value, to) => JSON.stringify(probe(id, command, key, value, to)),
   perform: (id, request) => JSON.stringify(perform(id, JSON.parse(request))),
   node: (id) => nodeOf(id),
   outlined: (data, box) => outlined(data, JSON.parse(box)),
   arm: (id, request) => JSON.stringify(arm(id, JSON.parse(request))),
   disarm: () => JSON.stringify(disarm()),
   ready: () => parsed,
-  index: () => String(ownIndex()),
+  id: (node) => idOf(node),
+  adopt: (host, root) => adopt(host, root),
+  shown: (id) => String(shownAtAll(id)),
+  through: (id, x, y, mayScroll) => JSON.stringify(during(() => through(id, x, y, mayScroll))),
+  reveal: (id) => JSON.stringify(reveal(id)),
   window: () => JSON.stringify({ title: documentTitle(), url: documentURL() }),
 });
