@@ -62,23 +62,23 @@ class Application:
         return f"desktop://{self.name}/"
 
 
-async def list_applications(bus: AccessBus, deadline: Deadline) -> tuple[Listed, ...]:
-    """All that are there. Each has a time-out of its own: a stopped one does not hide the others."""
+async def list_applications(bus: AccessBus, deadline: Deadline, *, name_ms: float = 500.0) -> tuple[Listed, ...]:
+    """All that are there. Each has `name_ms` to say what it is called: a stopped one does not hide the others."""
     found = await bus.ask(_REGISTRY, words.ACCESSIBLE, "GetChildren", deadline)
     if not isinstance(found, Known):
         why = found.why if isinstance(found, Unknown) else "no registry"
         raise AdapterError(f"the applications could not be listed: {why}", kind=DetailKind.OBSERVATION_INCOMPLETE)
-    listed = await asyncio.gather(*(_listed(bus, ref, deadline) for ref in refs_of(found.value)))
+    listed = await asyncio.gather(*(_listed(bus, ref, deadline, name_ms) for ref in refs_of(found.value)))
     return tuple(app for app in listed if app is not None)
 
 
-async def _listed(bus: AccessBus, root: ObjectRef, deadline: Deadline) -> Listed | None:
+async def _listed(bus: AccessBus, root: ObjectRef, deadline: Deadline, name_ms: float) -> Listed | None:
     try:
         pid = await bus.process_id(root.bus, deadline)
         there = process(pid.value) if isinstance(pid, Known) else None
         if there is None:
             return None
-        own = Deadline(min(500.0, deadline.left_s() * 1000))
+        own = Deadline(min(name_ms, deadline.left_s() * 1000))
         return Listed(root, there, await bus.get(root, words.ACCESSIBLE, "Name", own))
     except ProcessGone:
         return None

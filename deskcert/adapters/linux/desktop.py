@@ -26,6 +26,7 @@ from deskcert_schema.errors import AdapterError
 __all__ = ["LinuxDesktop", "Programs"]
 
 _LIST_MS: Final = 2_000
+_NAME_MS: Final = 300
 _LOOK_EVERY_S: Final = 0.05
 _SETTLE_S: Final = 1.0
 _CLIPBOARD_S: Final = 2.0
@@ -57,13 +58,15 @@ class LinuxDesktop:
 
     async def apps(self) -> tuple[DesktopApp, ...]:
         """Those on the accessibility bus, and those that were launched, on it or not. Raises `AdapterError`."""
-        listed = await list_applications(self._bus, Deadline(_LIST_MS))
+        listed = await list_applications(self._bus, Deadline(_LIST_MS), name_ms=_NAME_MS)
         mine = {app.pid: app for app in self._mine()}
         seen = []
         for one in listed:
-            name = one.name.value if isinstance(one.name, Known) else None
-            guarded = one.process.pid in mine and mine[one.process.pid].generation == _generation(one.process)
-            seen.append(_app(name, one.process, guarded=guarded))
+            own = mine.get(one.process.pid)
+            guarded = own is not None and own.generation == _generation(one.process)
+            # One that hangs cannot say what it is called; it is known since it could.
+            known = own.name if guarded and own is not None else None
+            seen.append(_app(one.name.value if isinstance(one.name, Known) else known, one.process, guarded=guarded))
         there = {app.pid for app in seen}
         return (*seen, *(app for app in mine.values() if app.pid not in there))
 

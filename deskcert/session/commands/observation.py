@@ -129,10 +129,10 @@ async def _is(desk: Desk, call: Call) -> dict[str, Any]:
     return success(Command.IS, data, ledger=LedgerPlace(saved.snapshot_seq))
 
 
-async def live(desk: Desk, saved: Saved, call: Call) -> Evidence:
+async def live(desk: Desk, saved: Saved, call: Call, *, budget_ms: int = _LOOK_MS) -> Evidence:
     """(2) The live element, if it still is what the ref was given for. Raises `Refused`."""
     try:
-        probed = await desk.adapter.probe(saved.handle, Action(call.command), budget_ms=_LOOK_MS)
+        probed = await desk.adapter.probe(saved.handle, Action(call.command), budget_ms=budget_ms)
     except AdapterError as exc:
         probed = Unreadable(str(exc))
     match probed:
