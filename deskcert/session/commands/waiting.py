@@ -25,6 +25,9 @@ __all__ = ["COMMANDS"]
 
 _EVERY_MS: Final = 100
 _TIMEOUT_MS: Final = 10_000
+_LOOK_MS: Final = 3_000
+_LEAST_LOOK_MS: Final = 500
+"""What one look may take: no longer than the wait has left, but long enough to see something."""
 _MODES: Final = ("ms", "ref", "text", "text_gone", "navigation", "dialog", "network_quiet_ms")
 _PREDICATES: Final = (
     "exists",
@@ -80,14 +83,21 @@ async def _until(desk: Desk, look: Look, mode: str, began: int, timeout_ms: int)
 
 
 def _look_of(desk: Desk, call: Call, mode: str) -> Look:
-    values = call.values
+    values, begun = call.values, desk.now_us()
+
+    def left() -> int:
+        timeout_ms: int = values["timeout_ms"]
+        if not timeout_ms:
+            return _LOOK_MS
+        return min(_LOOK_MS, max(_LEAST_LOOK_MS, timeout_ms - (desk.now_us() - begun) // 1_000))
+
     match mode:
         case "ref":
-            return lambda: _element(desk, call)
+            return lambda: _element(desk, call, left())
         case "text":
-            return lambda: _text(desk, values["text"])
+            return lambda: _text(desk, values["text"], left())
         case "text_gone":
-            return lambda: _text_gone(desk, values["text_gone"])
+            return lambda: _text_gone(desk, values["text_gone"], left())
         case "navigation":
             return _navigated(desk)
         case "dialog":
@@ -97,10 +107,10 @@ def _look_of(desk: Desk, call: Call, mode: str) -> Look:
             return lambda: _quiet(desk, values["network_quiet_ms"], began)
 
 
-async def _element(desk: Desk, call: Call) -> str | None:
+async def _element(desk: Desk, call: Call, budget_ms: int) -> str | None:
     wanted = call.values["predicate"]
     try:
-        evidence = await live(desk, desk.saved(call.values["ref"]), call)
+        evidence = await live(desk, desk.saved(call.values["ref"]), call, budget_ms=budget_ms)
     except Refused as gone:
         if gone.code is not Code.STALE_REF:
             return gone.message
@@ -116,26 +126,28 @@ async def _element(desk: Desk, call: Call) -> str | None:
     return f"its state {state} is {str(found.value).lower() if isinstance(found, Known) else 'not known'}"
 
 
-async def _seen(desk: Desk, wanted: str) -> tuple[bool, bool]:
-    """Whether the text is there, and whether the look was complete."""
+async def _seen(desk: Desk, wanted: str, budget_ms: int) -> tuple[bool, bool | None]:
+    """Whether the text is there, and whether the look was complete; None: nothing could be seen at all."""
     try:
-        raw = await desk.adapter.observe(ObserveOptions())
+        raw = await desk.adapter.observe(ObserveOptions(budget_ms=budget_ms))
     except AdapterError as exc:
         if exc.kind == DetailKind.PENDING_DIALOG:
             raise not_observed(exc) from exc
-        return False, False
+        return False, None
     found = run(Query(texts={"text": wanted}), raw.nodes, complete=raw.complete)
     values = run(Query(texts={"value": wanted}), raw.nodes, complete=raw.complete)
     return bool(found.matches or values.matches), found.complete
 
 
-async def _text(desk: Desk, wanted: str) -> str | None:
-    there, _ = await _seen(desk, wanted)
-    return None if there else "the text is not seen"
+async def _text(desk: Desk, wanted: str, budget_ms: int) -> str | None:
+    there, complete = await _seen(desk, wanted, budget_ms)
+    if there:
+        return None
+    return "the page could not be read" if complete is None else "the text is not seen"
 
 
-async def _text_gone(desk: Desk, wanted: str) -> str | None:
-    there, complete = await _seen(desk, wanted)
+async def _text_gone(desk: Desk, wanted: str, budget_ms: int) -> str | None:
+    there, complete = await _seen(desk, wanted, budget_ms)
     if there:
         return "the text is still there"
     return None if complete else "the page was not read completely"
