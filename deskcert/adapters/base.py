@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from deskcert.contract.evidence import Evidence, Hit
@@ -19,10 +20,14 @@ __all__ = [
     "Dialog",
     "Dispatch",
     "DispatchEnd",
+    "DownloadAdapter",
+    "DownloadKeeper",
+    "DownloadSeen",
     "DragAdapter",
     "Entry",
     "Gone",
     "Handle",
+    "Happened",
     "Live",
     "Navigation",
     "ObserveOptions",
@@ -35,6 +40,7 @@ __all__ = [
     "RawObservation",
     "RequestSeen",
     "Tab",
+    "TabAdapter",
     "Unreadable",
     "WindowState",
 ]
@@ -185,6 +191,8 @@ class PageAction:
     dialog: Dialog | None = None
     text: str | None = None
     """For the field of a prompt."""
+    tab: str | None = None
+    """The id of the tab that is focused or closed; `url` is then the address at which it was judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +203,42 @@ class Tab:
     title: str
     url: str
     guarded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something of the browser's that no command asked for in so many words."""
+
+    event: str
+    """`tab_opened | tab_closed | tab_lost` (it came, and could not be guarded)"""
+    id: str
+    url: str
+    title: str
+    by: int | None
+    """Number of the action that was under way, or was a moment ago."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadSeen:
+    """A file that the browser began to receive. `name` is what the server or the page calls it: data, never a path."""
+
+    id: str
+    url: str
+    name: str
+    page: str
+    """Address of the page that it belongs to."""
+    by: int | None
+
+
+class DownloadKeeper(Protocol):
+    async def begun(self, seen: DownloadSeen) -> bool:
+        """Whether it may stay; what may not is cancelled."""
+        ...
+
+    async def ended(self, seen: DownloadSeen, path: Path | None, why: str) -> None:
+        """`path`: the whole file, until this returns; None where it did not come to its end, and `why`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +306,22 @@ class DragAdapter(Protocol):
 
 
 @runtime_checkable
+class TabAdapter(Protocol):
+    """What guards every page that its pages open."""
+
+    async def news(self) -> tuple[Happened, ...]:
+        """What came and went since the last call."""
+        ...
+
+
+@runtime_checkable
+class DownloadAdapter(Protocol):
+    def keep_downloads(self, keeper: DownloadKeeper | None) -> None:
+        """Who is asked about each download from now on; without one none is kept."""
+        ...
+
+
+@runtime_checkable
 class PictureAdapter(Protocol):
     """What can be pictured: pages, and windows of a desktop."""
 
@@ -289,7 +349,9 @@ class PageAdapter(Protocol):
         `AdapterError`."""
         ...
 
-    async def tabs(self) -> tuple[Tab, ...]: ...
+    async def tabs(self) -> tuple[Tab, ...]:
+        """Raises `AdapterError`."""
+        ...
 
     def network(self) -> tuple[int, int]:
         """Requests under way, and microseconds since the last of them began or ended. Streams do not count."""

@@ -112,7 +112,7 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint, *, screenshots: s
         scenario = planned.scenario
         document, digest = policy_for(suite, scenario)
         living = await browser.living()
-        adapter = await living.open(proxy=None if line is None else line.server)
+        adapter = await living.open_tabs(proxy=None if line is None else line.server)
         try:
             ledger = recorder.ledger if line is None else line.watch(adapter, recorder.ledger)
             await _begin_at(adapter, url, "" if line is None else f" through the proxy {line.server}")
@@ -129,6 +129,7 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint, *, screenshots: s
                 budget=Budget(scenario.actions, scenario.seconds),
                 bait=tuple(str(b) for b in scenario.bait),
                 pictures=Take(screenshots),
+                downloads=recorder.ledger.folder / "downloads",
             ),
             at_point=all_of(at, pause),
             lease=browser.lease,

@@ -21,7 +21,7 @@ from deskcert.certify.suite import Suite, policy_for
 from deskcert_schema.errors import ConfigError, HarnessError
 
 if TYPE_CHECKING:
-    from deskcert.adapters.web.adapter import WebAdapter
+    from deskcert.adapters.web.tabs import WebTabs
     from deskcert_ledger import Ack, Receipt, RunLedger
     from deskcert_proxy.authority import Authority
     from deskcert_proxy.joining import Joining
@@ -77,7 +77,7 @@ class SecondLine:
     def __init__(self, proxy: ProxyRun, joining: Joining, later: _Later) -> None:
         self._proxy, self._joining, self._later = proxy, joining, later
         self._gone = asyncio.Event()
-        self._adapter: WebAdapter | None = None
+        self._adapter: WebTabs | None = None
         proxy.on_lost = lambda _: self._gone.set()
 
     @classmethod
@@ -125,7 +125,7 @@ class SecondLine:
     def bind(self, ledger: RunLedger) -> None:
         self._later.bind(ledger)
 
-    def watch(self, adapter: WebAdapter, ledger: RunLedger) -> Any:
+    def watch(self, adapter: WebTabs, ledger: RunLedger) -> Any:
         """The ledger for the session on this page: with it, each write is put down to the action that caused it."""
         self._adapter = adapter
         adapter.watch_requests(self._joining.saw)

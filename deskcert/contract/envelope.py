@@ -39,6 +39,8 @@ ACTING: Final = frozenset(
         Command.SET_VALUE,
         Command.CLEAR,
         Command.PRESS,
+        Command.TAB_FOCUS,
+        Command.TAB_CLOSE,
         Command.SELECT,
         Command.CHECK,
         Command.UNCHECK,

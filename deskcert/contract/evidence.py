@@ -96,13 +96,20 @@ class Destination:
     link: str | None = None
     form_action: str | None = None
     form_method: str | None = None
+    download: str | None = None
+    """The name that a link gives to the file that it leads to, where it says that it is one."""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Destination:
-        return cls(raw.get("link"), raw.get("form_action"), raw.get("form_method"))
+        return cls(raw.get("link"), raw.get("form_action"), raw.get("form_method"), raw.get("download"))
 
     def as_json(self) -> dict[str, Any]:
-        pairs = {"link": self.link, "form_action": self.form_action, "form_method": self.form_method}
+        pairs = {
+            "link": self.link,
+            "form_action": self.form_action,
+            "form_method": self.form_method,
+            "download": self.download,
+        }
         return {k: v for k, v in pairs.items() if v is not None}
 
 

@@ -76,10 +76,13 @@ class NavigateRequest:
     text: str | None = None
     """For the field of a prompt: secret."""
     secret: SecretFactory | None = None
+    tab: Mapping[str, Any] | None = None
+    """id and title of the tab that is focused or closed; `url` is then its address."""
 
     @property
     def target(self) -> dict[str, Any]:
-        return {"url": self.url} | ({"dialog": dict(self.dialog)} if self.dialog is not None else {})
+        about = {"dialog": self.dialog, "tab": self.tab}
+        return {"url": self.url} | {k: dict(v) for k, v in about.items() if v is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The pipeline of the page commands, which have no element and no same-task form: navigation, history, dialogs.
+"""The pipeline of the page commands, which have no element and no same-task form: navigation, history, dialogs, tabs.
 
 What guards them (adapters.md): the policy on the address, or on the dialog and what opened it, before; after it the
-committed document, or that the dialog is closed.
+committed document, or that the dialog or the tab is closed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class _Navigate(Single[NavigateRequest]):
         if request.command == "navigate":
             return None
         asked = Dialog(dialog["id"], dialog["type"], dialog["text"]) if dialog is not None else None
-        return PageAction(request.command, request.url, asked, request.text)
+        tab = request.tab["id"] if request.tab is not None else None
+        return PageAction(request.command, request.url, asked, request.text, tab)
 
     def came(self, stop: tuple[DispatchEnd, Interrupted] | None) -> Came:
         """The committed document is the read-back."""

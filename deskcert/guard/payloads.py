@@ -176,6 +176,8 @@ def navigation_args(request: NavigateRequest) -> dict[str, Any]:
         args["url"] = request.url
     if request.dialog is not None:
         args["dialog"] = request.dialog["id"]
+    if request.tab is not None:
+        args["tab"] = request.tab["id"]
     if request.text is not None and request.secret is not None:
         args["value"] = request.secret(request.text, True)
     return args | ({"repeat_of": request.repeat_of} if request.repeat_of is not None else {})

@@ -40,6 +40,7 @@ __all__ = [
     "Verdict",
     "compile_policy",
     "decide",
+    "download_subject",
     "merge",
     "navigation_subject",
     "page_subject",
@@ -109,9 +110,13 @@ class Subject:
     windows: tuple[str, ...]
     value_facts: Mapping[str, Match] = field(default_factory=dict)
     """Rule id → what its `value` matcher says: the value itself is secret, and replay has only this."""
+    files: tuple[tuple[str, str], ...] = ()
+    """(why, name) of files that this would bring."""
 
 
-PAGE_COMMANDS: Final = frozenset({"navigate", "back", "forward", "reload", "dialog-accept", "dialog-dismiss"})
+PAGE_COMMANDS: Final = frozenset(
+    {"navigate", "back", "forward", "reload", "dialog-accept", "dialog-dismiss", "tab-focus", "tab-close"}
+)
 """Commands on the page, which name no element."""
 
 ALLOW_LIST_RULE: Final = "default-deny"
@@ -159,6 +164,27 @@ def subject_of(
         urls=tuple(dict.fromkeys(u for u in (evidence.url, window.url if window else None) if u)),
         windows=(window.title, window.url) if window else (evidence.url,),
         value_facts=facts or {},
+        files=tuple(_files([("target", own[1]), *((p.why, p.destination) for p, _ in paths)])),
+    )
+
+
+def _files(destinations: Iterable[tuple[str, Field[Destination]]]) -> Iterator[tuple[str, str]]:
+    for why, found in destinations:
+        if isinstance(found, Known) and found.value.download is not None:
+            yield why, found.value.download
+
+
+def download_subject(url: str, name: str, window: WindowState | None) -> Subject:
+    """A file that begins to come: no element; its address, its name, and the page that it belongs to."""
+    return Subject(
+        command="download",
+        actions=frozenset({"download"}),
+        key=None,
+        groups=(),
+        destinations=(("target", Known(Destination(link=url))),),
+        urls=tuple(u for u in (window.url if window else "",) if u),
+        windows=(window.title,) if window and window.title else (),
+        files=(("target", name),),
     )
 
 
@@ -185,12 +211,16 @@ def navigation_subject(url: str, window: WindowState | None) -> Subject:
 
 def page_subject(command: str, target: Mapping[str, Any], window: WindowState | None) -> Subject:
     """Of any page command, from the target as it is recorded. A dialog is known by its text and by what opened it;
-    dismissing one is the way out of what a name forbids, so only a rule that says so forbids it."""
-    dialog = target.get("dialog")
+    dismissing one is the way out of what a name forbids, so only a rule that says so forbids it. To go to another tab
+    is a navigation to where it stands; to close one leads nowhere."""
+    dialog, tab = target.get("dialog"), target.get("tab")
     if dialog is None:
-        return replace(
+        subject = replace(
             navigation_subject(target["url"], window), command=command, actions=frozenset({command, "navigate"})
         )
+        if tab is not None:
+            subject = replace(subject, windows=(tab["title"],))
+        return replace(subject, actions=frozenset({command}), destinations=()) if command == "tab-close" else subject
     surfaces = [Surface("target", "dialog", NameSources(accessible=Known(dialog["text"])))]
     if (opener := dialog.get("opener")) is not None:
         surfaces.append(Surface("opener", opener["role"], NameSources(accessible=Known(opener.get("name") or ""))))
@@ -273,6 +303,7 @@ def _rule_hit(rule: Rule, subject: Subject) -> Found:
         _destination(rule, subject),
         _value(rule, subject),
         _upload(rule, subject),
+        _download(rule, subject),
         _key(rule, subject),
         _url(rule, subject),
         _window(rule, subject),
@@ -366,6 +397,18 @@ def _upload(rule: Rule, subject: Subject) -> Found | None:
     return hit, Source("target", "upload", rule.upload.kind)
 
 
+def _download(rule: Rule, subject: Subject) -> Found | None:
+    if rule.download is None:
+        return None
+    best: Found = (Match.NO, _NONE)
+    for why, name in subject.files:
+        hit = rule.download.of_name(name)
+        if hit.match is Match.YES:
+            return Match.YES, Source(why, "download", hit.form)
+        best = (hit.match, Source(why, "download", hit.form)) if hit.match is Match.UNKNOWN else best
+    return best
+
+
 def _key(rule: Rule, subject: Subject) -> Found | None:
     if not rule.keys:
         return None
@@ -435,7 +478,13 @@ def _lets_through(rule: Rule, subject: Subject, control: Surface | None) -> bool
         return False
     if rule.upload is not None and _upload(rule, subject) != (Match.YES, Source("target", "upload", rule.upload.kind)):
         return False
+    if rule.download is not None and not _plain_files(rule.download, subject):
+        return False
     return not rule.keys or subject.key in rule.keys
+
+
+def _plain_files(pattern: TextPattern, subject: Subject) -> bool:
+    return bool(subject.files) and all(pattern.plainly(name).match is Match.YES for _, name in subject.files)
 
 
 def _plain_name(pattern: TextPattern, control: Surface) -> bool:

@@ -208,6 +208,9 @@ def page_fingerprint(command: str, target: Mapping[str, Any]) -> str:
     """A dialog is answered once: it has an id of its own."""
     if (dialog := target.get("dialog")) is not None:
         return EXEMPT + digest_of({"action": command, "dialog": dialog["id"], "text": dialog["text"]})
+    if (tab := target.get("tab")) is not None:
+        # To look at another tab changes nothing; a closed one is not there to be closed again.
+        return EXEMPT + digest_of({"action": command, "tab": tab["id"]})
     if command == "navigate":
         return navigation_fingerprint(target["url"])
     return digest_of({"action": command, "url": target["url"].split("#", 1)[0]})

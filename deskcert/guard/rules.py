@@ -46,6 +46,8 @@ class Rule:
     value: TextPattern | None = None
     keys: frozenset[str] = frozenset()
     upload: TextPattern | None = None
+    download: TextPattern | None = None
+    """The name that a download is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ _ROLE_ALIASES: Final = {
 }
 
 _RULE_KEYS: Final = frozenset(
-    "id reason effect name role action url window destination value key upload".split()  # noqa: SIM905
+    "id reason effect name role action url window destination value key upload download".split()  # noqa: SIM905
 )
 _MATCHERS: Final = _RULE_KEYS - {"id", "reason", "effect"}
 _KEY_ALIASES: Final = {
@@ -180,6 +182,7 @@ def _rule(raw: Mapping[str, Any], where: str) -> Rule:
         value=_text(raw, "value", where),
         keys=frozenset(key_of(k) for k in _several(raw.get("key"))),
         upload=_text(raw, "upload", where),
+        download=_text(raw, "download", where),
     )
 
 

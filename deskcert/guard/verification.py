@@ -208,6 +208,12 @@ def read_page(command: str, navigation: Navigation, before: str | None, url: str
     if command in ("dialog-accept", "dialog-dismiss"):
         closed = True if navigation.end is DispatchEnd.COMPLETED else None
         return Verification(VerificationScope.ELEMENT_STATE, "the dialog is closed", closed)
+    if command == "tab-close":
+        closed = True if navigation.end is DispatchEnd.COMPLETED else None
+        return Verification(VerificationScope.ELEMENT_STATE, "the tab is closed", closed)
+    if command == "tab-focus":
+        there = True if navigation.committed is not None else None
+        return Verification(VerificationScope.NAVIGATION, "the tab is the guarded one", there)
     read = read_navigation(navigation, before, url)
     if command != "reload" or navigation.committed is None:
         return read

@@ -135,6 +135,9 @@ class _Run:
             case RecordKind.ACTION_RESULT:
                 self.decisions += 1
                 self._result(record.seq, data)
+            case RecordKind.DOWNLOAD if data["event"] == "begun":
+                self.decisions += 1
+                self._download(record.seq, data)
             case _:
                 pass
 
@@ -229,6 +232,18 @@ class _Run:
         recorded = {k: data.get(k) for k in ("ok", "code", "delivery")} | {"kind": data.get("detail_kind")}
         for what, value in again.items():
             self._same(seq, what, recorded[what], value)
+
+    def _download(self, seq: int, data: Mapping[str, Any]) -> None:
+        """A file that began to come: the same verdict on its address and its name; what was denied is not kept."""
+        assert self.rules is not None
+        target, window = data["target"], _window(data["evidence"]["window"])
+        verdict = policy.decide(self.rules, policy.download_subject(target["url"], target["file"], window))
+        if isinstance(verdict, policy.Allow):
+            self._same(seq, "policy", data["policy"], verdict.as_json(data["policy"]["digest"]))
+            return
+        again = (verdict.rule, verdict.kind.value, verdict.source.as_json())
+        self._same(seq, "policy", (data.get("rule"), data.get("detail_kind"), dict(data.get("source", {}))), again)
+        self._same(seq, "kept", data["kept"], recomputed=False)
 
     def _looks(self, seq: int, data: Mapping[str, Any]) -> None:
         if data["command"] in WITHOUT_ELEMENT:

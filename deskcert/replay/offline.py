@@ -67,7 +67,7 @@ async def _run(start: Mapping[str, Any], script: Script, first: str, out: Path, 
     arguments = chromium_arguments()
     assert not missing_arguments([*ARGS, *arguments])
     async with _proxy(policy, out, tape) as server, WarmBrowser.started(_nothing, arguments) as browser:
-        adapter = await (await browser.living()).open(proxy=server)
+        adapter = await (await browser.living()).open_tabs(proxy=server)
         try:
             await begin_at(adapter, first)
             budget = start.get("scenario", {}).get("budget", {})

@@ -14,6 +14,7 @@ from deskcert.session.answers import Refused
 from deskcert.session.args import Arg
 from deskcert.session.budget import Budget
 from deskcert.session.driver import Driver
+from deskcert.session.happenings import Happenings
 from deskcert.session.pictures import Take
 from deskcert.session.points import AtPoint
 from deskcert.session.records import Records
@@ -40,6 +41,8 @@ class Options:
     upload_folders: tuple[Path, ...] = ()
     """Whose files may be uploaded; none by default."""
     pictures: Take = Take.OFF
+    downloads: Path | None = None
+    """Folder of the run in which downloads are kept; without one none is."""
 
 
 @dataclass(slots=True)
@@ -70,6 +73,7 @@ class Desk:
     handle: Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]] = field(repr=False)
     """One more command within this one's turn: what a batch is made of."""
     state: State
+    happenings: Happenings
 
     def saved(self, ref: Ref) -> Saved:
         """(1) (2) What was saved for a ref. Raises `Refused`."""

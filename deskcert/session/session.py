@@ -19,6 +19,7 @@ from deskcert.session.args import clean, parse_args, recordable
 from deskcert.session.commands import COMMANDS, NOT_YET, RESERVED
 from deskcert.session.desk import Call, Desk, Handler, Options, State
 from deskcert.session.driver import Driver, PipelineBroken
+from deskcert.session.happenings import Happenings
 from deskcert.session.lease import Lease
 from deskcert.session.pictures import PicturedRecords, Take
 from deskcert.session.points import AtPoint, nothing
@@ -74,6 +75,7 @@ class Session:
             key=rng(_KEY_BYTES),
             handle=self._handle,
             state=State(snapshots=SnapshotStore(chosen.kept_snapshots)),
+            happenings=Happenings(adapter, records, policy, chosen.downloads),
         )
 
     @property
@@ -121,7 +123,12 @@ class Session:
             raise Refused(Code.INVALID_ARGS, str(exc), phase="parse") from exc
         if found.acting and not found.through_dialog:
             self._check_dialog()
-        return await found.run(self._desk, Call(call.command, call.raw, values, call.action))
+        answer = await found.run(self._desk, Call(call.command, call.raw, values, call.action))
+        await self._desk.happenings.note()
+        if found.acting and (surfaces := self._desk.happenings.take()):
+            told = answer["data"] if answer["ok"] else answer["error"].setdefault("details", {})
+            told["surfaces"] = surfaces
+        return answer
 
     def _check_budget(self, found: Handler, call: Call) -> None:
         desk = self._desk

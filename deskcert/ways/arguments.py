@@ -17,6 +17,7 @@ __all__ = ["COMMANDS", "CommandInfo", "Param", "input_schema"]
 
 
 _DIALOG: Final = Param("dialog", {"type": "string"}, "Its id, as it was told; without it, the one that is open.")
+_TAB: Final = Param("tab", {"type": "string", "minLength": 1}, "Its id, from tabs.", required=True, positional=True)
 _PLAIN: Final = {
     "click": "Click an element, once.",
     "double-click": "Click an element twice, as one gesture.",
@@ -77,6 +78,7 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
                 word("text_gone", "Until this text is not on the page, established by a complete look."),
                 flag("navigation", "Until another document is there."),
                 flag("dialog", "Until a native dialog is open."),
+                flag("download", "Until a download has come to its end."),
                 number("network_quiet_ms", 1, 60_000, "Until no request has been under way for so long."),
                 number("timeout_ms", 0, 60_000, "At most so long; default 10,000."),
             ),
@@ -87,7 +89,21 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
             (Param("ref", REF.schema, "Which to outline.", positional=True),),
             example="deskcert screenshot",
         ),
-        "tabs": CommandInfo("The pages that are open; one of them is guarded.", example="deskcert tabs"),
+        "tabs": CommandInfo(
+            "The pages that are open; guarded is the one that commands are about.", example="deskcert tabs"
+        ),
+        "tab-focus": CommandInfo(
+            "Go to another tab; commands are about it from then on.",
+            (_TAB, *COMMON),
+            acting=True,
+            example="deskcert tab-focus 5F0C1A",
+        ),
+        "tab-close": CommandInfo(
+            "Close a tab; what its page asks first is a dialog.",
+            (_TAB, *COMMON),
+            acting=True,
+            example="deskcert tab-close 5F0C1A",
+        ),
         "list-surfaces": CommandInfo("Windows, dialogs and menus that are open.", example="deskcert list-surfaces"),
         "batch": CommandInfo(
             "Several commands in one call; all are parsed, and judged by the policy, before the first one runs.",

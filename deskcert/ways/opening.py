@@ -146,7 +146,7 @@ class SessionHost:
     async def open(self, wanted: Wanted) -> Opened:
         """Raises `HarnessError` or `AdapterError` when the page cannot be opened: then there is no ledger either."""
         living = await self._browser.living()
-        adapter = await living.open()
+        adapter = await living.open_tabs()
         try:
             await begin_at(adapter, wanted.url)
             facts = await self._browser.facts()
@@ -215,7 +215,9 @@ async def open_on(
         policy,
         clock=clock,
         rng=secrets.token_bytes,
-        options=Options(budget=Budget(wanted.actions, wanted.seconds), timeout_ms=wanted.timeout_ms),
+        options=Options(
+            budget=Budget(wanted.actions, wanted.seconds), timeout_ms=wanted.timeout_ms, downloads=folder / "downloads"
+        ),
         at_point=nothing if pause is None else Pause(pause),
         lease=lease,
     )

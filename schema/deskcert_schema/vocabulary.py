@@ -112,6 +112,9 @@ class RecordKind(StrEnum):
     REDACTION = "redaction"
     BLOB_MISSING = "blob.missing"
     PICTURE = "picture"
+    SURFACE = "surface"
+    """A tab that came or went, whoever opened or closed it."""
+    DOWNLOAD = "download"
 
 
 class PipelinePoint(StrEnum):

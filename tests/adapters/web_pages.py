@@ -21,6 +21,8 @@ class Witness:
 
     def __init__(self) -> None:
         self.pages: dict[str, str] = {}
+        self.headers: dict[str, dict[str, str]] = {}
+        """By path, beside those of every answer."""
         self.log: list[tuple[str, str, str]] = []
         self.release = threading.Event()
         self._arrived = threading.Condition()
@@ -39,6 +41,8 @@ class Witness:
                 self.send_response(status)
                 self.send_header("Content-Type", "text/html; charset=utf-8")
                 self.send_header("Content-Length", str(len(data)))
+                for name, value in witness.headers.get(self.path.partition("?")[0], {}).items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(data)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from deskcert.adapters.web.adapter import WebAdapter
 from deskcert.adapters.web.channel import Channel, Liveness
 from deskcert.adapters.web.find_browser import HOW_TO_GET_ONE, find_browser
+from deskcert.adapters.web.tabs import WebTabs
 from deskcert_schema.errors import HarnessError
 
 __all__ = ["ARGS", "WebBrowser"]
@@ -104,17 +105,27 @@ class WebBrowser:
         `HarnessError` or `AdapterError`."""
         if self.lost is not None:
             raise HarnessError(self.lost)
-        alive = Liveness()
-        self._alive.append(alive)
         try:
             context = await self._browser.new_context(
                 viewport=_VIEWPORT, proxy=None if proxy is None else {"server": proxy}
             )
             page = await context.new_page()
-            session = await context.new_cdp_session(page)
         except Exception as error:
             raise HarnessError(f"the browser gave no page: {error}") from error
-        adapter = WebAdapter(page, context, Channel(session, alive), alive)
+        return await self._guarded(page)
+
+    async def open_tabs(self, *, proxy: str | None = None) -> WebTabs:
+        """The same, with every page that its pages open."""
+        return WebTabs(await self.open(proxy=proxy), self._guarded)
+
+    async def _guarded(self, page: Any) -> WebAdapter:
+        alive = Liveness()
+        self._alive.append(alive)
+        try:
+            session = await page.context.new_cdp_session(page)
+        except Exception as error:
+            raise HarnessError(f"the browser gave no page: {error}") from error
+        adapter = WebAdapter(page, page.context, Channel(session, alive), alive)
         await adapter.start()
         return adapter
 

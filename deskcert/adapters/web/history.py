@@ -3,7 +3,9 @@ the address, or the dialog's text, before, and what was committed after."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from deskcert.adapters.base import Dialog, DispatchEnd, Entry, Navigation, PageAction, PointHook, Tab, WindowState
@@ -30,6 +32,48 @@ class PageCommands:
     _requests: RequestLog
     _signals: dispatch.Signals | None
     _target: str
+
+    _page: Any
+    _context: Any
+    _dialog_numbers: Iterator[int]
+
+    @property
+    def target(self) -> str:
+        """The browser's id of this page."""
+        return self._target
+
+    @property
+    def shown(self) -> Any:
+        """Playwright's page."""
+        return self._page
+
+    @property
+    def context(self) -> Any:
+        """Playwright's context, which all its pages share."""
+        return self._context
+
+    def on_event(self, event: str, handler: Callable[[dict[str, Any]], None]) -> None:
+        self._channel.on(event, handler)
+
+    def begin(self, method: str) -> asyncio.Task[Any]:
+        """A call of the browser's protocol, left pending."""
+        return self._channel.start(method, {})
+
+    async def outcome(self, task: asyncio.Task[Any], *, budget_ms: int) -> dict[str, Any]:
+        """Raises the channel's errors."""
+        return await self._channel.answer(task, budget_ms=budget_ms)
+
+    def count_dialogs_with(self, other: PageCommands) -> None:
+        """So that no two dialogs of a context have one id."""
+        self._dialog_numbers = other._dialog_numbers
+
+    def next_dialog_id(self) -> str:
+        return f"d{next(self._dialog_numbers)}"
+
+    async def let_go(self) -> None:
+        """Leaves the page as it is."""
+        self._alive.lose("the session was closed")
+        await self._channel.detach()
 
     async def window(self) -> WindowState:
         raise NotImplementedError

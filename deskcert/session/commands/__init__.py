@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from deskcert.session.commands import batch, desktop, element, finding, observation, page, picture, run, waiting
+from deskcert.session.commands import batch, desktop, element, finding, observation, page, picture, run, tabs, waiting
 from deskcert.session.desk import Handler
 from deskcert_schema.vocabulary import Command
 
@@ -15,7 +15,7 @@ __all__ = ["COMMANDS", "NOT_YET", "RESERVED"]
 COMMANDS: Final[Mapping[str, Handler]] = MappingProxyType(
     {
         c.name.value: c
-        for family in (observation, finding, waiting, picture, element, page, desktop, batch, run)
+        for family in (observation, finding, waiting, picture, element, page, tabs, desktop, batch, run)
         for c in family.COMMANDS
     }
 )

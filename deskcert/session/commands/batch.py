@@ -1,4 +1,4 @@
-"""`batch`: several commands in one call. Every entry is parsed, and every action on an element and every command on the
+"""`batch`: several commands in one call. Every entry is parsed, and every action on an element, on the page or on the
 desktop judged by the policy, before the first one runs; then they run in order, each through the whole guard, until one
 fails.
 
@@ -68,6 +68,8 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
         values = parse_args(handler.name, handler.args, raw)
         if name in DESKTOP_COMMANDS and await _forbidden_on_desktop(desk, Call(name, raw, values, 0)):
             return index
+        if name in policy.PAGE_COMMANDS and await _forbidden_page(desk, Call(name, raw, values, 0)):
+            return index
         if not handler.acting or "ref" not in values:
             continue
         try:
@@ -85,6 +87,32 @@ async def _forbidden(desk: Desk, entries: Sequence[tuple[str, Mapping[str, Any]]
         if isinstance(policy.decide(desk.policy, subject), policy.Deny):
             return index
     return None
+
+
+async def _forbidden_page(desk: Desk, call: Call) -> bool:
+    """Where it would lead from here. What that is only after an earlier entry is judged in its turn."""
+    from deskcert.session.commands.page import entry_of
+    from deskcert.session.commands.tabs import open_tabs
+
+    try:
+        match call.command:
+            case Command.NAVIGATE:
+                target: dict[str, Any] = {"url": call.values["url"]}
+            case Command.TAB_FOCUS | Command.TAB_CLOSE:
+                tab = next(t for t in await open_tabs(desk) if t.id == call.values["tab"])
+                target = {"url": tab.url, "tab": {"id": tab.id, "title": tab.title}}
+            case Command.BACK | Command.FORWARD | Command.RELOAD:
+                entry = await entry_of(desk, call.command)
+                if entry is None:
+                    return False
+                target = {"url": entry.url}
+            case _:
+                return False
+        window = await desk.adapter.window()
+    except (Refused, AdapterError, StopIteration):
+        return False
+    verdict = policy.decide(desk.policy, policy.page_subject(call.command, target, window))
+    return isinstance(verdict, policy.Deny)
 
 
 async def _forbidden_on_desktop(desk: Desk, call: Call) -> bool:

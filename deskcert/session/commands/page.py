@@ -18,7 +18,7 @@ from deskcert_ledger import Secret
 from deskcert_schema.errors import AdapterError, ContractError
 from deskcert_schema.vocabulary import Code, Command, DetailKind
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "entry_of", "go"]
 
 _MAX_URL_BYTES: Final = 8_192
 _TIMEOUT_MS: Final = 10_000
@@ -26,12 +26,12 @@ _MAX_DIALOG: Final = 1_000
 
 
 async def _navigate(desk: Desk, call: Call) -> dict[str, Any]:
-    return await _go(desk, call, call.values["url"])
+    return await go(desk, call, call.values["url"])
 
 
 async def _travel(desk: Desk, call: Call) -> dict[str, Any]:
     """back, forward, reload: where it leads is known, and judged, before."""
-    entry = await _entry(desk, call.command)
+    entry = await entry_of(desk, call.command)
     if entry is None:
         raise Refused(
             Code.ELEMENT_NOT_FOUND,
@@ -46,10 +46,10 @@ async def _travel(desk: Desk, call: Call) -> dict[str, Any]:
             phase="gate",
             suggestion="navigate to its address instead",
         )
-    return await _go(desk, call, entry.url)
+    return await go(desk, call, entry.url)
 
 
-async def _entry(desk: Desk, command: str) -> Entry | None:
+async def entry_of(desk: Desk, command: str) -> Entry | None:
     if not isinstance(desk.adapter, PageAdapter):
         raise Refused(Code.PLATFORM_NOT_SUPPORTED, "there are no pages here", phase="parse")
     try:
@@ -73,12 +73,19 @@ async def _answer(desk: Desk, call: Call) -> dict[str, Any]:
     last = desk.state.last_target
     if found.opened_by is not None and last is not None and last["seq"] == found.opened_by:
         about["opener"] = {k: v for k, v in last.items() if k != "seq"}
-    return await _go(desk, call, (await _window(desk)).url, dialog=about, text=text_asked)
+    return await go(desk, call, (await _window(desk)).url, dialog=about, text=text_asked)
 
 
-async def _go(
-    desk: Desk, call: Call, url: str, *, dialog: Mapping[str, Any] | None = None, text: str | None = None
+async def go(
+    desk: Desk,
+    call: Call,
+    url: str,
+    *,
+    dialog: Mapping[str, Any] | None = None,
+    text: str | None = None,
+    tab: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """The guard's pipeline for a page command, and the envelope of its outcome. Raises `Refused`."""
     newest = desk.state.snapshots.newest
     timeout_ms = call.values["timeout_ms"]
     request = NavigateRequest(
@@ -87,6 +94,7 @@ async def _go(
         command=call.command,
         dialog=dialog,
         text=text,
+        tab=tab,
         secret=Secret,
         window=await _window(desk),
         newest_snapshot_seq=newest.seq if newest is not None else 0,

@@ -1,4 +1,4 @@
-"""`screenshot`, with the target outlined where one is named, and `tabs`: the pages beside the one that is guarded.
+"""`screenshot`, with the target outlined where one is named.
 
 A picture shows whatever the page shows, so it stands in no record and is given to the agent alone.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from deskcert.adapters.base import PageAdapter, PictureAdapter
+from deskcert.adapters.base import PictureAdapter
 from deskcert.contract.envelope import success
 from deskcert.session.answers import Refused
 from deskcert.session.args import Arg, ref
@@ -21,12 +21,6 @@ __all__ = ["COMMANDS"]
 _BUDGET_MS: Final = 5_000
 _MOST_CHARACTERS: Final = 900_000
 """An answer is one line of at most 1 MiB."""
-
-
-def _pages(desk: Desk) -> PageAdapter:
-    if not isinstance(desk.adapter, PageAdapter):
-        raise Refused(Code.PLATFORM_NOT_SUPPORTED, "there are no pages here", phase="parse")
-    return desk.adapter
 
 
 async def _screenshot(desk: Desk, call: Call) -> dict[str, Any]:
@@ -45,16 +39,4 @@ async def _screenshot(desk: Desk, call: Call) -> dict[str, Any]:
     return success(Command.SCREENSHOT, {"format": "png", "data": data, "outlined": box is not None})
 
 
-async def _tabs(desk: Desk, _call: Call) -> dict[str, Any]:
-    try:
-        found = await _pages(desk).tabs()
-    except AdapterError as exc:
-        raise not_observed(exc) from exc
-    tabs = [{"id": t.id, "title": t.title, "url": t.url, "guarded": t.guarded} for t in found]
-    return success(Command.TABS, {"tabs": tabs})
-
-
-COMMANDS: Final = (
-    Handler(Command.SCREENSHOT, (Arg("ref", ref),), _screenshot),
-    Handler(Command.TABS, (), _tabs),
-)
+COMMANDS: Final = (Handler(Command.SCREENSHOT, (Arg("ref", ref),), _screenshot),)

@@ -36,6 +36,8 @@ async def _status(desk: Desk, _call: Call) -> dict[str, Any]:
         data |= {"snapshot_id": newest.id, "ref_count": newest.ref_count}
     if (dialog := desk.adapter.dialog()) is not None:
         data |= {"pending_dialog": {"id": dialog.id, "type": dialog.type, "text": dialog.text}}
+    if desk.happenings.downloads:
+        data["downloads"] = [{"id": number, **found} for number, found in desk.happenings.downloads.items()]
     if desk.state.claim is not None:
         data |= {"claim": desk.state.claim.value}
     return success(Command.STATUS, data)

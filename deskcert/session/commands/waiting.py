@@ -28,7 +28,7 @@ _TIMEOUT_MS: Final = 10_000
 _LOOK_MS: Final = 3_000
 _LEAST_LOOK_MS: Final = 500
 """What one look may take: no longer than the wait has left, but long enough to see something."""
-_MODES: Final = ("ms", "ref", "text", "text_gone", "navigation", "dialog", "network_quiet_ms")
+_MODES: Final = ("ms", "ref", "text", "text_gone", "navigation", "dialog", "download", "network_quiet_ms")
 _PREDICATES: Final = (
     "exists",
     "gone",
@@ -60,6 +60,8 @@ async def _wait(desk: Desk, call: Call) -> dict[str, Any]:
     data = {"waited_for": mode, "elapsed_ms": (desk.now_us() - began) // 1_000}
     if mode == "dialog" and (dialog := desk.adapter.dialog()) is not None:
         data["dialog"] = {"id": dialog.id, "type": dialog.type, "text": dialog.text[:1_000]}
+    if mode == "download":
+        data["downloads"] = desk.happenings.take_downloads()
     return success(Command.WAIT, data)
 
 
@@ -102,6 +104,8 @@ def _look_of(desk: Desk, call: Call, mode: str) -> Look:
             return _navigated(desk)
         case "dialog":
             return lambda: _dialog(desk)
+        case "download":
+            return lambda: _download(desk)
         case _:
             began = desk.now_us()
             return lambda: _quiet(desk, values["network_quiet_ms"], began)
@@ -175,6 +179,15 @@ async def _dialog(desk: Desk) -> str | None:
     return None if desk.adapter.dialog() is not None else "no dialog is open"
 
 
+async def _download(desk: Desk) -> str | None:
+    """Until one has come to its end of which the agent has not been told, and none is under way."""
+    found = desk.happenings
+    if found.under_way:
+        return f"{found.under_way} downloads are under way"
+    ended = [number for number, is_ in found.downloads.items() if found.told.get(number) != is_["state"]]
+    return None if ended else "no download has begun"
+
+
 async def _quiet(desk: Desk, wanted_ms: int, began: int) -> str | None:
     """Quiet from the beginning of the wait on: what was just done may not have asked for anything yet."""
     if not isinstance(desk.adapter, PageAdapter):
@@ -197,6 +210,7 @@ COMMANDS: Final = (
             Arg("text_gone", text(1_000, empty=False)),
             Arg("navigation", boolean, default=False),
             Arg("dialog", boolean, default=False),
+            Arg("download", boolean, default=False),
             Arg("network_quiet_ms", whole_number(1, 60_000)),
             Arg("timeout_ms", whole_number(0, 60_000), default=_TIMEOUT_MS),
         ),

@@ -27,11 +27,18 @@ function isSubmitter(el) {
 
 // A link's address, or the form's action and method with the submitter's own taken first. Absent (null) for anything else.
 function destinationOf(el) {
-  if (el instanceof HTMLAnchorElement) return hasAttr(el, "href") ? { link: anchorHref(el) } : null;
-  if (el instanceof HTMLAreaElement) return hasAttr(el, "href") ? { link: areaHref(el) } : null;
+  if (el instanceof HTMLAnchorElement) return hasAttr(el, "href") ? linkTo(el, anchorHref(el)) : null;
+  if (el instanceof HTMLAreaElement) return hasAttr(el, "href") ? linkTo(el, areaHref(el)) : null;
   if (el instanceof SVGAElement) return { link: new URL(el.href.baseVal, baseURI()).href };
   const form = isSubmitter(el) ? formOf(el) : null;
   return form === null ? null : formDestination(form, el);
+}
+
+// A link that says it leads to a file names it, by its own word or by the end of its address.
+function linkTo(el, link) {
+  if (!hasAttr(el, "download")) return { link };
+  const last = link.split(/[?#]/, 1)[0].split("/").at(-1);
+  return { link, download: attr(el, "download") || last || "download" };
 }
 
 function formDestination(form, submitter) {
