@@ -195,8 +195,8 @@ def _outcome(channel: Channel, task: asyncio.Task[Any], signals: Signals, expect
         return Dispatch(end, reached, tuple(signals.reached), error=str(error))
     if "exceptionDetails" in answer:
         text = answer["exceptionDetails"].get("exception", {}).get("description") or answer["exceptionDetails"]["text"]
-        end = DispatchEnd.NO_ANSWER if reached else DispatchEnd.NOT_SENT
-        return Dispatch(end, reached, tuple(signals.reached), error=text)
+        # Our function ran, so events may have gone out before it failed.
+        return Dispatch(DispatchEnd.NO_ANSWER, reached, tuple(signals.reached), error=text)
     return reported(json.loads(answer["result"]["value"]), signals, expected)
 
 

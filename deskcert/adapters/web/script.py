@@ -24,6 +24,7 @@ _ORDER: Final = (
     "hits",
     "evidence",
     "act",
+    "physical",
     "pointer",
     "editing",
     "keys",
@@ -31,6 +32,9 @@ _ORDER: Final = (
     "walker",
     "world",
 )
+
+
+_NO_WORLD: Final = """JSON.stringify({ end: "not_sent", error: "our script is not in this document" })"""
 
 
 @cache
@@ -50,6 +54,6 @@ def action_function(number: int) -> str:
     """The name of the source stands in the initiator stack of every request that the action causes. It must stand
     inside the braces: after them it would comment out the wrapper's closing parenthesis."""
     return (
-        f"function(id, request) {{ return globalThis.deskcert.perform(id, request);\n"
+        f"function(id, request) {{ return globalThis.deskcert ? globalThis.deskcert.perform(id, request) : {_NO_WORLD};\n"
         f"//# sourceURL=deskcert://action/{number}\n}}"
     )
