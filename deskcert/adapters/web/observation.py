@@ -4,7 +4,8 @@ Ids of nodes in a child frame carry that frame's own generation (`n12@<loader id
 
 A closed shadow root cannot be read by a script. The browser is asked whether a custom element has one and hands it
 over; then the document is walked again, with what is inside. A closed root on a plain element (a `div`) is not even
-suspected: asking for every element would cost more than the walk. There the names on the host and the proxy stand guard.
+suspected: asking for every element would cost more than the walk. There the names on the host and the proxy stand
+guard.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ def action_function(number: int) -> str:
     """The name of the source stands in the initiator stack of every request that the action causes. It must stand
     inside the braces: after them it would comment out the wrapper's closing parenthesis."""
     return (
-        f"function(id, request) {{ return globalThis.deskcert ? globalThis.deskcert.perform(id, request) : {_NO_WORLD};\n"
+        f"function(id, request) {{ const world = globalThis.deskcert;\n"
+        f"return world ? world.perform(id, request) : {_NO_WORLD};\n"
         f"//# sourceURL=deskcert://action/{number}\n}}"
     )
