@@ -2,46 +2,35 @@
 
 - `actions`: 20,000 guarded actions on rows of orders and payouts, most with a perturbation at a random pipeline point,
   or in the middle of the event sequence. A failure is an effect of another kind or on another row than was meant, a
-  second effect, any effect of an action that has none, any effect where the row was recycled, a twin put in or the page
-  left before the dispatch, an effect that the answer calls not delivered, and a defect of ours.
+  second effect, any effect of an action that has none, any effect where the row was recycled, replaced or removed
+  before the dispatch, an effect that the answer calls not delivered, and a defect of ours.
+- `memory`: 10,000 actions in one session on one page: what the page's heap, the browser and deskcert itself hold.
 
-A task is one browser with one application, and 250 actions.
+A task of `actions` is one browser with four pages, each of an application of its own, and 250 actions; the one task of
+`memory` is all of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
-import secrets
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
-from deskcert.adapters.web.adapter import WebAdapter
 from deskcert.adapters.web.browser import WebBrowser
-from deskcert.certify.fixture import Application
-from deskcert.guard.policy import compile_policy
-from deskcert.session.budget import Budget
-from deskcert.session.desk import Options
-from deskcert.session.session import Session
-from deskcert_ledger import ProjectKey, RunLedger, SystemClock
-from deskcert_schema.errors import HarnessError
 from deskcert_schema.vocabulary import Code, PipelinePoint
 from scripts.evidence_parts import Outcome, Part
+from scripts.evidence_web_memory import memory
+from scripts.web_bench import Bench, bench
 
 __all__ = ["GOAL", "NEVER_ACTED_ON", "PARTS", "Try", "actions", "judge"]
 
 GOAL: Final = 20_000
 _TASK: Final = 250
-_DISK: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None
-"""Commits are no matter here: nothing is killed."""
+_LANES: Final = 4
+"""Pages at a time: most of an action is waiting for another process."""
 _TIMEOUT_MS: Final = 250
-_POLICY: Final = {"version": 1, "default": "allow", "deny": [{"id": "no-delete-account", "name": "Delete account"}]}
 _KINDS: Final = {
     "Approve": ("approve", "order.approved"),
     "Ship": ("ship", "order.shipped"),
@@ -68,8 +57,8 @@ AFTER: Final = (
 )
 _EVENTS: Final = ("pointerdown", "mousedown", "pointerup", "mouseup")
 """What every click sends before the click itself."""
-NEVER_ACTED_ON: Final = frozenset({"recycle_row", "replace_by_twin", "remove", "rerender", "navigate"})
-"""After these the ref means something else, or nothing."""
+NEVER_ACTED_ON: Final = frozenset({"recycle_row", "replace_by_twin", "remove", "rerender"})
+"""After these the ref means something else, or nothing. A page that is told to leave goes on living for a moment."""
 _CHANGES: Final = (
     *("recycle_row", "recycle_row", "replace_by_twin", "replace_by_twin", "lookalike", "rename", "remove", "disable"),
     *("rerender", "reorder_rows", "insert_before", "cover", "nothing", "nothing"),
@@ -164,83 +153,74 @@ def disposition(answer: Mapping[str, Any]) -> str:
 
 
 @dataclass(slots=True)
-class _Bench:
-    """One page, one session, one application."""
+class _Lane:
+    """One page, acted on at random."""
 
-    application: Application
-    adapter: WebAdapter
+    bench: Bench
+    rng: random.Random
     now: Try | None = None
     applied: bool | None = None
-    url: str = ""
-    read: int = 0
+    spoiled: set[int] = field(default_factory=set)
     repeats: dict[tuple[int, str], int] = field(default_factory=dict)
     """Row and name to the attempt that an agent has to name when it acts there once more."""
-    session: Session = field(init=False)
 
     async def at(self, point: PipelinePoint, _: int) -> None:
         now = self.now
         if now is None or self.applied is not None or point is not now.at or now.do == "nothing":
             return
-        self.applied = await self._perturb(now.do, now.args)
+        self.applied = await self.bench.perturb(now.do, now.args)
 
-    async def _perturb(self, do: str, args: Mapping[str, Any]) -> bool:
-        try:
-            return (await self.application.perturb(do, args)).applied
-        except HarnessError:
-            return False
-
-    async def set_up(self, rng: random.Random) -> None:
-        """Data anew, and the page on which they stand."""
-        page, seed = rng.choice(_PAGES)
-        self.url = await self.application.prepare({"page": page, "seed": seed}, seed=rng.randrange(1000))
-        self.read = 0
-        await self.open()
-
-    async def open(self) -> None:
-        for _ in range(5):  # where the page is about to go elsewhere by itself, that may come first
-            found = await self.adapter.navigate(self.url, number=0, budget_ms=20_000, at=_nowhere)
-            if found.committed is not None and found.committed.url == self.url:
-                return
-        raise HarnessError(f"the page did not open: {found.error}")
+    async def set_up(self) -> None:
+        self.spoiled.clear()
+        page, seed = self.rng.choice(_PAGES)
+        await self.bench.set_up(page, seed, number=self.rng.randrange(1000))
 
     async def buttons(self) -> dict[tuple[int, str], str]:
-        """Row and name to the ref, of those that stand there once."""
-        told = await self.session.handle("snapshot", {})
+        """Row and name to the ref, of those that stand there once and say what they do."""
+        told = await self.bench.session.handle("snapshot", {})
         if not told["ok"]:
             return {}
         found: dict[tuple[int, str], list[str]] = {}
         for row, name, ref in _targets(told["data"]["tree"]):
             found.setdefault((row, name), []).append(ref)
-        return {key: refs[0] for key, refs in found.items() if len(refs) == 1}
+        return {key: refs[0] for key, refs in found.items() if len(refs) == 1 and key[0] not in self.spoiled}
 
-    async def act(self, wanted: Try, ref: str) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
-        """The answer, and what the application's log says after it."""
-        command, _, key = wanted.command.partition(" ")
-        args = {"ref": ref, "timeout_ms": _TIMEOUT_MS} | ({"key": key} if key else {})
+    async def one(self, number: int) -> tuple[Try, dict[str, Any], list[Mapping[str, Any]]] | None:
+        """One action: what was tried, the answer, and what the application's log says after it. None: no button."""
+        self.now, self.applied = None, None
+        seen = await self.buttons()
+        if len({row for row, _ in seen}) < _FEW:
+            await self.set_up()
+            return None
+        self.now = wanted = random_try(self.rng, number, seen)
+        if wanted.at is PipelinePoint.OBSERVED:  # of the snapshot from which the ref comes
+            seen = await self.buttons()
         button = (wanted.row, wanted.name)
+        if button not in seen:
+            await self.bench.open()
+            return None
+        command, _, key = wanted.command.partition(" ")
+        args: dict[str, Any] = {"ref": seen[button], "timeout_ms": _TIMEOUT_MS} | ({"key": key} if key else {})
         if button in self.repeats:
             args["repeat_of"] = self.repeats.pop(button)
-        answer = await self.session.handle(command, args)
+        answer = await self.bench.session.handle(command, args)
+        self.now = None
         if "original" in (details := answer.get("error", {}).get("details", {})):
             self.repeats[button] = details["original"]["seq"]
-        self.now = None
-        await self.settle()
-        return answer, self.effects()
+        await self.bench.settle()
+        effects = self.bench.effects()
+        await self._tidy(wanted, answer)
+        return wanted, answer, effects
 
-    async def settle(self) -> None:
-        """By the answer to this no request of the page is still on its way: there is no such row, and nothing is
-        changed."""
-        await self._perturb("remove", {"row": 0})
-        await self.application.quiet(5)
-
-    def effects(self) -> list[Mapping[str, Any]]:
-        lines = self.application.effects.read_text().splitlines()
-        new, self.read = lines[self.read :], len(lines)
-        return [json.loads(line) for line in new]
-
-
-async def _nowhere(point: str) -> None:
-    del point
+    async def _tidy(self, wanted: Try, answer: Mapping[str, Any]) -> None:
+        if not self.applied:
+            return
+        if wanted.do in _SPOILS:
+            self.spoiled.add(wanted.row)
+            await self.bench.perturb("remove", {"row": wanted.row})
+        laid_out = wanted.event and disposition(answer) == "not_delivered"  # it would meet the next action
+        if laid_out or wanted.do in ("cover", "navigate"):
+            await self.bench.open()
 
 
 def _targets(tree: Any) -> Iterator[tuple[int, str, str]]:
@@ -253,82 +233,38 @@ def _targets(tree: Any) -> Iterator[tuple[int, str, str]]:
         yield from _targets(node.get("children", ()))
 
 
-@asynccontextmanager
-async def bench(**options: Any) -> Any:
-    """Everything that one task needs, and its end."""
-    with tempfile.TemporaryDirectory(prefix="deskcert-evidence-", dir=_DISK) as name:
-        folder = Path(name)
-        (folder / "app").mkdir()
-        application = await Application.start(folder / "app", token=secrets.token_hex(8))
-        browser = await WebBrowser.launch()
-        ledger = RunLedger.create(
-            folder / "run",
-            origin="deskcert/evidence/web",
-            start={},
-            project_key=ProjectKey.load_or_create(folder / "key"),
-            clock=SystemClock(),
-            rng=os.urandom,
-        )
-        try:
-            adapter = await browser.open()
-            found = _Bench(application, adapter)
-            found.session = Session(
-                adapter,
-                ledger,
-                compile_policy(_POLICY, digest="0" * 64),
-                clock=SystemClock(),
-                rng=os.urandom,
-                options=Options(budget=Budget(None, None), **options),
-                at_point=found.at,
-            )
-            yield found
-            await adapter.close()
-        finally:
-            await browser.close()
-            await application.close()
-            ledger.seal()
+async def _lane(browser: WebBrowser, seed: str, units: int, outcome: Outcome) -> None:
+    async with bench(browser) as found:
+        lane = _Lane(found, random.Random(seed))
+        found.at_point = lane.at
+        await lane.set_up()
+        number = 0
+        while number < units:
+            done = await lane.one(number)
+            if done is not None:
+                _count(outcome, lane.applied, *done, where=f"{seed}#{number}")
+                number += 1
 
 
 async def _actions(seed: str, units: int) -> Outcome:
-    outcome, rng = Outcome(0), random.Random(seed)
-    async with bench() as found:
-        await found.set_up(rng)
-        spoiled: set[int] = set()
-        while outcome.done < units:
-            number = outcome.done
-            found.now, found.applied = None, None
-            seen = {key: ref for key, ref in (await found.buttons()).items() if key[0] not in spoiled}
-            if len(seen) < _FEW or len({row for row, _ in seen}) < _FEW:
-                spoiled.clear()
-                await found.set_up(rng)
-                continue
-            wanted = random_try(rng, number, seen)
-            if wanted.at is PipelinePoint.OBSERVED:  # of the snapshot from which the ref comes
-                found.now = wanted
-                again = await found.buttons()
-                ref = again.get((wanted.row, wanted.name))
-            else:
-                found.now, ref = wanted, seen[wanted.row, wanted.name]
-            if ref is None:
-                await found.open()
-                continue
-            answer, effects = await found.act(wanted, ref)
-            _count(outcome, wanted, found.applied, answer, effects, f"{seed}#{number}")
-            if found.applied and wanted.do in _SPOILS:
-                spoiled.add(wanted.row)
-                await found._perturb("remove", {"row": wanted.row})
-            laid_out = wanted.event and disposition(answer) == "not_delivered"  # it would meet the next action
-            if found.applied and (laid_out or wanted.do in ("cover", "navigate")):
-                await found.open()
+    outcome, lanes = Outcome(0), min(_LANES, units)
+    browser = await WebBrowser.launch()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for i in range(lanes):
+                group.create_task(_lane(browser, f"{seed}/{i}", units // lanes + (i < units % lanes), outcome))
+    finally:
+        await browser.close()
     return outcome
 
 
 def _count(
     outcome: Outcome,
-    wanted: Try,
     applied: bool | None,
+    wanted: Try,
     answer: Mapping[str, Any],
     effects: list[Mapping[str, Any]],
+    *,
     where: str,
 ) -> None:
     outcome.done += 1
@@ -352,5 +288,6 @@ def actions(seed: str, units: int) -> Outcome:
 
 
 PARTS = (
-    Part("actions", GOAL, _TASK, actions, workers=1),  # a browser, its renderer and the application keep two cores busy
+    Part("actions", GOAL, _TASK, actions, workers=1),  # one browser at a time
+    Part("memory", 1, 1, memory, workers=1),
 )
