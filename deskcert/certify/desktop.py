@@ -161,15 +161,15 @@ async def _open(folder: Path, environment: Mapping[str, str]) -> Application:
 class _Guarded:
     desktop = True
 
-    def __init__(self, adapter: LinuxAdapter, session: Session) -> None:
-        self._adapter, self._session = adapter, session
+    def __init__(self, desktop: DesktopSession, adapter: LinuxAdapter, session: Session) -> None:
+        self._desktop, self._adapter, self._session = desktop, adapter, session
 
     async def handle(self, command: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         return await self._session.handle(command, args)
 
     async def lost(self) -> str | None:
         """The window may well be gone or hang; the desktop must not be."""
-        return "the accessibility bus is gone" if self._adapter.bus_lost else None
+        return self._desktop.lost or ("the accessibility bus is gone" if self._adapter.bus_lost else None)
 
     async def close(self) -> None:
         await self._adapter.close()
@@ -217,6 +217,6 @@ def desktop_opener(
             at_point=all_of(at, pause),
             lease=DesktopLease(lease_path(desktop.display, desktop.bus, desktop.environment.get("XDG_RUNTIME_DIR"))),
         )
-        return _Guarded(adapter, session)
+        return _Guarded(desktop, adapter, session)
 
     return open_guarded

@@ -1,6 +1,7 @@
 """A small Qt window for the adapter's tests. It prints each effect that it has, and takes orders on its standard input:
 
-`rename|disable|enable|hide|remove NAME [TO]`, `recycle`, `modal`, `unmodal`, `many N`.
+`rename|disable|enable|hide|remove NAME [TO]` (`TO` with Python's escapes), `recycle`, `modal`, `unmodal`, `many N`,
+`long NAME N`, `second`.
 """
 
 from __future__ import annotations
@@ -125,7 +126,12 @@ class Window(QMainWindow):
         widget = self.named.get(name)
         match do:
             case "rename" if isinstance(widget, QPushButton):
-                widget.setText(to)
+                widget.setText(to.encode("ascii", "backslashreplace").decode("unicode_escape"))
+            case "long" if isinstance(widget, QPushButton):
+                widget.setAccessibleName("W" * int(to))
+            case "second":
+                self.opened = Second()
+                self.opened.show()
             case "disable" | "enable" if widget is not None:
                 widget.setEnabled(do == "enable")
             case "hide" if widget is not None:
@@ -148,6 +154,17 @@ class Window(QMainWindow):
                 self.modal.hide()
             case "many":
                 self.many(int(name))
+
+
+class Second(QMainWindow):
+    """A window whose button closes it while it is pressed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWindowTitle("Second")
+        button = QPushButton("Send and close")
+        button.pressed.connect(lambda: (effect("sent"), self.close(), self.deleteLater()))
+        self.setCentralWidget(button)
 
 
 def main() -> None:

@@ -225,6 +225,7 @@ async def _drop(connection: Any) -> None:
     if connection is not None:
         with contextlib.suppress(Exception):
             connection.disconnect()
+        with contextlib.suppress(Exception):
             await asyncio.wait_for(connection.wait_for_disconnect(), _CLOSE_S)
 
 

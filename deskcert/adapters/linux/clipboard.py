@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -95,7 +96,8 @@ class Clipboard:
             owned.set()
         finally:
             if display is not None:
-                display.close()
+                with contextlib.suppress(Exception):  # the server may be gone
+                    display.close()
 
     def close(self) -> None:
         self._over.set()

@@ -166,7 +166,7 @@ class LinuxDesktop:
                 assert_never(ended)
 
     async def _set_clipboard(self, text: str, at: PointHook) -> Operated:
-        await self._desk.run(lambda display: display.screen().root.id)  # no X server: nothing was sent
+        await self._desk.run(lambda display: display.screen().root.get_geometry())  # no X server: nothing was sent
         await at("dispatched")
 
         async def read() -> ReadBack:

@@ -87,6 +87,13 @@ class DesktopSession:
         return session
 
     @property
+    def lost(self) -> str | None:
+        """What it cannot be used without, and has ended."""
+        names = ("the X server", "the session bus")
+        ended = (name for name, process in zip(names, self._started, strict=False) if process.returncode is not None)
+        return next((f"{name} of the run has ended" for name in ended), None)
+
+    @property
     def bus(self) -> str:
         return self.environment["DBUS_SESSION_BUS_ADDRESS"]
 

@@ -16,7 +16,7 @@ from deskcert.adapters.linux.facts import Facts, capabilities
 from deskcert.adapters.linux.keys import key_paths
 from deskcert.adapters.linux.options import Choice, read_choice
 from deskcert.adapters.linux.physical import PHYSICAL, pointed_at
-from deskcert.adapters.linux.reading import Reader, bounds_showing, refs_of
+from deskcert.adapters.linux.reading import LONGEST_NAME, Reader, bounds_showing, refs_of
 from deskcert.adapters.linux.tree import (
     Place,
     context_of,
@@ -67,7 +67,7 @@ class Look:
 
     def __init__(self, bus: AccessBus, desk: Desk, app: Application, place: Place, *, headed: bool) -> None:
         self._bus, self._desk, self._app, self._place, self._headed = bus, desk, app, place, headed
-        self._reader = Reader(bus, app.toolkit)
+        self._reader = Reader(bus, app.toolkit, longest=LONGEST_NAME)
 
     async def at(self, action: Action, deadline: Deadline) -> Looked:
         try:

@@ -11,11 +11,14 @@ from deskcert.adapters.linux.facts import Box, Facts, Toolkit
 from deskcert.adapters.linux.words import State
 from deskcert.contract.evidence import ABSENT, Absent, Field, Known, Unknown
 
-__all__ = ["NULL_PATH", "ROOT_PATH", "Reader", "box_of", "refs_of"]
+__all__ = ["LONGEST_NAME", "NULL_PATH", "ROOT_PATH", "Reader", "box_of", "refs_of"]
 
 NULL_PATH: Final = "/org/a11y/atspi/null"
 ROOT_PATH: Final = "/org/a11y/atspi/accessible/root"
 _LONGEST_TEXT: Final = 100_000
+LONGEST_NAME: Final = 4_000
+"""Of what is acted on, and of whatever lends it a name: all of it is compared with the policy, in every form that a
+person might read, which takes a while for each character."""
 _TABLE_CELL: Final = "org.a11y.atspi.TableCell"
 _SCREEN: Final = 0
 _BELOW_DEPTH: Final = 3
@@ -25,8 +28,9 @@ _BELOW_MOST: Final = 24
 class Reader:
     """For one application."""
 
-    def __init__(self, bus: AccessBus, toolkit: Toolkit) -> None:
-        self._bus, self.toolkit = bus, toolkit
+    def __init__(self, bus: AccessBus, toolkit: Toolkit, *, longest: int = _LONGEST_TEXT) -> None:
+        """`longest`: characters of a name; a longer one is unknown."""
+        self._bus, self.toolkit, self._longest = bus, toolkit, longest
 
     async def core(self, ref: ObjectRef, deadline: Deadline, *, children: bool, parent: bool = False) -> Facts:
         """Name, role, states, and whichever of children and parent is asked for. Raises `ProcessGone`."""
@@ -84,6 +88,11 @@ class Reader:
             found += level
         return found
 
+    def _texts(self, found: Field[Any]) -> Field[str]:
+        if isinstance(found, Known) and len(found.value) > self._longest:
+            return Unknown(f"a name or description is longer than {self._longest} characters")
+        return Known(str(found.value)) if isinstance(found, Known) else found
+
     # --- single facts -------------------------------------------------------------------------------------------------
 
     async def _properties(self, facts: Facts, deadline: Deadline, *, parent: bool) -> None:
@@ -92,7 +101,7 @@ class Reader:
             if parent:
                 wanted.append(self._bus.get(facts.ref, words.ACCESSIBLE, "Parent", deadline))
             found = await asyncio.gather(*wanted)
-            facts.name = _texts(found[0])
+            facts.name = self._texts(found[0])
             if parent:
                 facts.parent = _ref(found[1])
             return
@@ -102,19 +111,19 @@ class Reader:
             facts.parent = facts.name
             return
         values = everything.value
-        facts.name = _texts(_in(values, "Name"))
-        facts.description = _texts(_in(values, "Description"))
-        facts.native = _texts(_in(values, "AccessibleId"))
+        facts.name = self._texts(_in(values, "Name"))
+        facts.description = self._texts(_in(values, "Description"))
+        facts.native = self._texts(_in(values, "AccessibleId"))
         facts.child_count = _in(values, "ChildCount")
         facts.parent = _ref(_in(values, "Parent"))
 
     async def _description(self, facts: Facts, deadline: Deadline) -> None:
         if isinstance(facts.description, Absent) and not self.toolkit.all_at_once:
-            facts.description = _texts(await self._bus.get(facts.ref, words.ACCESSIBLE, "Description", deadline))
+            facts.description = self._texts(await self._bus.get(facts.ref, words.ACCESSIBLE, "Description", deadline))
 
     async def _native(self, facts: Facts, deadline: Deadline) -> None:
         if isinstance(facts.native, Absent) and not self.toolkit.all_at_once:
-            facts.native = _texts(await self._bus.get(facts.ref, words.ACCESSIBLE, "AccessibleId", deadline))
+            facts.native = self._texts(await self._bus.get(facts.ref, words.ACCESSIBLE, "AccessibleId", deadline))
 
     async def _role(self, facts: Facts, deadline: Deadline) -> None:
         facts.role = await self._bus.ask(facts.ref, words.ACCESSIBLE, "GetRole", deadline)
@@ -160,9 +169,10 @@ class Reader:
             facts.label = found
             return
         refs = [ObjectRef(*r) for kind, targets in found.value if kind == words.LABELLED_BY for r in targets]
-        names = await asyncio.gather(
+        found_names = await asyncio.gather(
             *(self._bus.get(r, words.ACCESSIBLE, "Name", deadline) for r in dict.fromkeys(refs) if r != facts.ref)
         )
+        names = [self._texts(n) for n in found_names]
         unread = next((n for n in names if isinstance(n, Unknown)), None)
         known = [n.value.strip() for n in names if isinstance(n, Known) and n.value.strip()]
         facts.label = unread or (Known(" ".join(known)) if known else ABSENT)
@@ -214,10 +224,6 @@ def bounds_showing(facts: Facts, toolkit: Toolkit) -> Field[bool]:
 
 def _in(values: dict[str, Any], name: str) -> Field[Any]:
     return Known(values[name]) if name in values else ABSENT
-
-
-def _texts(found: Field[Any]) -> Field[str]:
-    return Known(str(found.value)) if isinstance(found, Known) else found
 
 
 def _ref(found: Field[Any]) -> Field[ObjectRef]:

@@ -25,6 +25,8 @@ _CACHE: Final = "org.a11y.atspi.Cache"
 _OBJECTS_AT_ONCE: Final = 32
 """Each has a few calls in flight; more would only wait, and cost memory meanwhile."""
 _CACHE_PATH: Final = "/org/a11y/atspi/cache"
+_LONGEST_CACHED: Final = 4_000
+"""Name and description; longer ones are left to the walk, which bounds them."""
 
 
 @dataclass(slots=True)
@@ -129,7 +131,7 @@ class Walk:
 
     async def _core(self, ref: ObjectRef) -> Facts:
         item = self._cached.get(ref)
-        if item is None:
+        if item is None or len(item[6]) + len(item[8]) > _LONGEST_CACHED:
             return await self._reader.core(ref, self._deadline, children=True)
         children: Field[Any] = await self._bus.ask(ref, words.ACCESSIBLE, "GetChildren", self._deadline)
         return Facts(

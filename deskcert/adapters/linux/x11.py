@@ -7,6 +7,7 @@ X server (or Xwayland, for programs on it) is what `DISPLAY` must name.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from deskcert_schema.vocabulary import DetailKind
 
 __all__ = ["Desk", "XWindow", "owner_at", "windows_of"]
 
+_CLOSE_S: Final = 0.2
 _DEEPEST: Final = 4
 _VIEWABLE: Final = 2
 
@@ -43,25 +45,44 @@ class Desk:
         self._one_at_a_time = threading.Lock()
 
     async def run[T](self, what: Callable[[Any], T], *, budget_s: float = 1.0) -> T:
-        """`what` gets the connection. Raises `AdapterError` when there is none, or no answer."""
+        """`what` gets the connection. Raises `AdapterError` when there is none, or no answer.
+
+        A thread of its own for each call: a server that hangs keeps its thread for ever, and a pool's would run out.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def settle(error: AdapterError | None, found: Any = None) -> None:
+            if answer.done():
+                return
+            if error is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(found)
+
+        def work() -> None:
+            error, found = self._locked(what, budget_s)
+            with contextlib.suppress(RuntimeError):  # nobody waits any more, and the loop is closed
+                loop.call_soon_threadsafe(settle, error, found)
+
+        threading.Thread(target=work, daemon=True).start()
         try:
             async with asyncio.timeout(budget_s):
-                return await asyncio.to_thread(self._locked, what)
+                return await answer
         except TimeoutError:
-            raise AdapterError("the X server did not answer in time", kind=DetailKind.COMPONENT_LOST) from None
+            raise _silent() from None
 
-    def _locked[T](self, what: Callable[[Any], T]) -> T:
-        with self._one_at_a_time:
-            try:
-                return what(self._open())
-            except AdapterError:
-                raise
-            except Exception as error:  # Xlib raises its own kinds, OSError and bare strings of the server
-                raise AdapterError(
-                    f"X11 cannot be used here ({type(error).__name__}: {error}); physical input, window geometry and "
-                    "pictures need an X server, named by DISPLAY",
-                    kind=DetailKind.COMPONENT_LOST,
-                ) from error
+    def _locked(self, what: Callable[[Any], Any], budget_s: float) -> tuple[AdapterError | None, Any]:
+        if not self._one_at_a_time.acquire(timeout=budget_s):
+            return _silent(), None
+        try:
+            return None, what(self._open())
+        except AdapterError as error:
+            return error, None
+        except Exception as error:  # Xlib raises its own kinds, OSError and bare strings of the server
+            return _unusable(error), None
+        finally:
+            self._one_at_a_time.release()
 
     def _open(self) -> Any:
         if self._connection is None:
@@ -73,9 +94,28 @@ class Desk:
         return self._connection
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        """Leaves a server that hangs alone: the connection ends with the process."""
+        if not self._one_at_a_time.acquire(timeout=_CLOSE_S):
+            return
+        try:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                with contextlib.suppress(Exception):  # as above: the server may be gone
+                    connection.close()
+        finally:
+            self._one_at_a_time.release()
+
+
+def _silent() -> AdapterError:
+    return AdapterError("the X server did not answer in time", kind=DetailKind.COMPONENT_LOST)
+
+
+def _unusable(error: Exception) -> AdapterError:
+    return AdapterError(
+        f"X11 cannot be used here ({type(error).__name__}: {error}); physical input, window geometry and pictures need "
+        "an X server, named by DISPLAY",
+        kind=DetailKind.COMPONENT_LOST,
+    )
 
 
 def windows_of(pid: int) -> Callable[[Any], tuple[XWindow, ...]]:
