@@ -94,9 +94,16 @@ function childrenOf(el) {
     const assigned = assignedNodes(el);
     if (assigned.length) return assigned;
   }
+  if (root === null && tagOf(el) === "details" && el instanceof HTMLDetailsElement && !detailsOpen(el)) return summaryOf(el);
   const children = [];
   for (let at = firstChild(root ?? el); at !== null; at = nextSibling(at)) children.push(at);
   return children;
+}
+
+const detailsOpen = getter(HTMLDetailsElement.prototype, "open");
+function summaryOf(details) {
+  const summary = query(details, ":scope > summary");
+  return summary === null ? [] : [summary];
 }
 
 function parentOf(node) {

@@ -21,7 +21,7 @@ function alternative(el, how) {
   if (how.seen.has(el)) return "";
   how.seen.add(el);
   if (UNREAD_TAGS.has(tagOf(el))) return "";
-  if (how.via === "content" && !how.hiddenToo && (ariaHidden(el) || !rendered(el))) return ""; // 2A
+  if (how.via === "content" && !how.hiddenToo && (ariaHidden(el) || !rendered(el))) return ariaHidden(el) ? "" : shownInside(el, how); // 2A
   if (how.via !== "reference") { // 2B
     const text = idRefs(el, "aria-labelledby").map(referenced).filter(Boolean).join(" ");
     if (text) return text;
@@ -40,6 +40,12 @@ function alternative(el, how) {
     if (text.trim()) return text;
   }
   return attr(el, "title") || fieldHint(el); // 2I
+}
+
+// What an element that is only `visibility: hidden` holds can be visible again.
+function shownInside(el, how) {
+  if (styleOf(el).visibility === "visible" || !checkVisibility(el)) return "";
+  return childrenOf(el).filter(isElement).map((child) => apart(child, alternative(child, { ...how, role: undefined }))).join("");
 }
 
 function referenced(el) {
@@ -78,10 +84,9 @@ function nativeName(el, how) {
     case "fieldset": return childText(el, "legend", how);
     case "table": return childText(el, "caption", how);
     case "figure": return childText(el, "figcaption", how);
-    case "svg": return childText(el, "title", { ...how, hiddenToo: true });
     case "option": return optionText(el);
     case "optgroup": return attr(el, "label");
-    default: return "";
+    default: return isHTML(el) ? "" : childText(el, "title", { ...how, hiddenToo: true }); // a drawing, or a part of one
   }
 }
 

@@ -93,7 +93,7 @@ function inputRole(el) {
   const type = inputType(el);
   if (type === "hidden") return "none";
   if (TEXT_LIKE.has(type) && hasAttr(el, "list")) return "combobox";
-  if (type === "checkbox" && hasAttr(el, "switch")) return "switch";
+  if (type === "checkbox" && hasAttr(el, "switch") && "switch" in HTMLInputElement.prototype) return "switch";
   return INPUT_ROLES[type] ?? "textbox";
 }
 

@@ -10,7 +10,6 @@ const inputChecked = getter(HTMLInputElement.prototype, "checked");
 const inputMixed = getter(HTMLInputElement.prototype, "indeterminate");
 const optionSelected = getter(HTMLOptionElement.prototype, "selected");
 const filesOf = getter(HTMLInputElement.prototype, "files");
-const detailsOpen = getter(HTMLDetailsElement.prototype, "open");
 
 const ariaBool = (el, name) => {
   const value = attr(el, name);
@@ -38,7 +37,9 @@ function statesOf(el, role, seen = false) {
   if (CHECKABLE.has(role)) checkedStates(el, put);
   put("expanded", expandedOf(el));
   put("selected", isNativeOption(el) ? optionSelected(el) : ariaBool(el, "aria-selected"));
-  put("pressed", ariaBool(el, "aria-pressed"));
+  // A native box that is made a button is pressed when it is checked (HTML-AAM).
+  const box = role === "button" && htmlTag(el) === "input" && inputType(el) === "checkbox";
+  put("pressed", box ? inputChecked(el) : ariaBool(el, "aria-pressed"));
   return states;
 }
 
