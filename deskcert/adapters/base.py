@@ -124,6 +124,8 @@ class Action:
     amount: int = 0
     to: Handle | None = None
     """For drag: the element that it ends on."""
+    physical: bool = False
+    """By the pointer and the keyboard that a person has, where the session is headed and the command has such a form."""
 
 
 class DispatchEnd(StrEnum):
@@ -168,6 +170,10 @@ class Dispatch:
     error: str | None = None
     unsupported: bool = False
     """With `NOT_SENT`: the platform has no way to do this to this element, so that trying again is no use."""
+    late: bool = False
+    """With `NOT_SENT`: the document was there before the guard, so that events cannot be held back in it."""
+    physical: bool = False
+    """Through the pointer or the keyboard that a person has."""
 
 
 @dataclass(frozen=True, slots=True)

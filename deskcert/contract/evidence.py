@@ -211,6 +211,8 @@ class Evidence:
     """Hex SHA-256 of `compared`."""
     options: tuple[int, ...] | None = None
     """For select: how many options that can be chosen each asked one names."""
+    steady: bool | None = None
+    """Its box was the same over two frames; only where it was asked for, which is for physical input."""
     other: Evidence | None = None
     """For a drag: of the element that it ends on."""
     compared: str = field(repr=False, default="")
@@ -235,6 +237,7 @@ class Evidence:
             value=field_from_json(raw.get("value")),
             digest=raw["digest"],
             options=tuple(raw["options"]) if raw.get("options") is not None else None,
+            steady=raw.get("steady"),
             other=Evidence.from_json(raw["other"]) if raw.get("other") is not None else None,
             compared=raw.get("compared", ""),
         )
@@ -258,6 +261,7 @@ class Evidence:
                 "hit_test": self.hit_test.as_json(),
                 "digest": self.digest,
                 "options": list(self.options) if self.options is not None else None,
+                "steady": self.steady,
                 "other": self.other.as_json() if self.other is not None else None,
             }
         )

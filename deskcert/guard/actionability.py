@@ -2,11 +2,11 @@
 
 | check | class |
 | --- | --- |
-| attached, visible, enabled, receives events | wait: the application may still get there |
+| attached, visible, enabled, stable, receives events | wait: the application may still get there |
 | supported action, editable, mode | terminal: waiting changes nothing |
 
 Terminal beats wait: the first failing check that carries a code decides. Unknown is not pass, and invents no occluder.
-Source: guard.md (4). `stable` belongs to physical actions and comes with them.
+Source: guard.md (4). `stable` is of physical actions only.
 """
 
 from __future__ import annotations
@@ -117,10 +117,16 @@ def judge(action: Action, evidence: Evidence, mode: Mode) -> Report:
         _mode(action, mode),
         _visible(evidence),
         *([] if action.command in _LOOKS_ONLY else [_enabled(evidence)]),
+        *([_stable(evidence.steady)] if evidence.steady is not None else []),
         *([_receives_events(evidence)] if action.command in POINTER_LIKE else []),
         *(_drop(evidence.other) if evidence.other is not None else ()),
     ]
     return Report(tuple(checks))
+
+
+def _stable(steady: bool) -> CheckResult:
+    """A look for physical input says whether the box held still."""
+    return CheckResult(Check.STABLE, CheckStatus.PASS if steady else CheckStatus.FAIL, None if steady else "it moves")
 
 
 def _drop(place: Evidence) -> tuple[CheckResult, ...]:

@@ -5,6 +5,7 @@
 | E differed before the first event | ACTION_FAILED changed_at_dispatch | not_delivered |
 | the call could not be made | APP_UNRESPONSIVE component_lost | not_delivered |
 | … because the platform has no way to do it | ACTION_NOT_SUPPORTED | not_delivered |
+| … because the document was there before the guard | ACTION_NOT_SUPPORTED interceptor_late | not_delivered |
 | the whole sequence went out | ok | delivered_unverified |
 | … and the read-back bears it out | ok | delivered_verified |
 | … and the read-back contradicts | ACTION_FAILED post_action_verification | delivered_unverified |
@@ -43,6 +44,7 @@ class Judgement:
 
 _CHANGED = Judgement(False, Code.ACTION_FAILED, DetailKind.CHANGED_AT_DISPATCH, Delivery.NOT_DELIVERED)
 _NOT_SENT = Judgement(False, Code.APP_UNRESPONSIVE, DetailKind.COMPONENT_LOST, Delivery.NOT_DELIVERED)
+_LATE = Judgement(False, Code.ACTION_NOT_SUPPORTED, DetailKind.INTERCEPTOR_LATE, Delivery.NOT_DELIVERED)
 _UNSUPPORTED = Judgement(False, Code.ACTION_NOT_SUPPORTED, None, Delivery.NOT_DELIVERED)
 _STOPPED = Judgement(False, Code.ACTION_FAILED, DetailKind.STOPPED_MIDWAY, Delivery.DELIVERED_UNVERIFIED)
 _CONTRADICTED = Judgement(False, Code.ACTION_FAILED, DetailKind.POST_ACTION_VERIFICATION, Delivery.DELIVERED_UNVERIFIED)
@@ -57,7 +59,7 @@ def judge_dispatch(dispatch: Dispatch, verification: Verification) -> Judgement:
         case DispatchEnd.CHANGED:
             return _CHANGED
         case DispatchEnd.NOT_SENT:
-            return _UNSUPPORTED if dispatch.unsupported else _NOT_SENT
+            return _LATE if dispatch.late else _UNSUPPORTED if dispatch.unsupported else _NOT_SENT
         case DispatchEnd.STOPPED:
             return _STOPPED
         case DispatchEnd.NO_ANSWER:

@@ -218,8 +218,7 @@ def dispatch_json(dispatch: Dispatch) -> dict[str, Any]:
         "events_sent": list(dispatch.events_sent),
         "preparatory_scroll": dispatch.preparatory_scroll,
     }
-    if dispatch.unsupported:
-        out["unsupported"] = True
+    out |= {k: True for k in ("unsupported", "late", "physical") if getattr(dispatch, k)}
     if dispatch.differences:
         out["differences"] = list(dispatch.differences)
     if dispatch.dialog is not None:
@@ -265,6 +264,7 @@ def steps_of(command: str, judgement: Judgement, dispatch: Mapping[str, Any]) ->
     if dispatch.get("preparatory_scroll"):
         steps.append({"label": "scroll_into_view", "outcome": StepOutcome.SUCCEEDED.value})
     outcome = StepOutcome.SUCCEEDED if judgement.ok else StepOutcome.ATTEMPTED
-    physical = any(str(event).startswith("xtest ") for event in dispatch.get("events_sent", ()))
+    by_hand = any(str(event).startswith("xtest ") for event in dispatch.get("events_sent", ()))
+    physical = by_hand or dispatch.get("physical") is True
     mechanism = "physical_synthetic" if physical else "semantic_api"
     return [*steps, {"label": command, "outcome": outcome.value, "mechanism": mechanism}]

@@ -143,7 +143,10 @@ class refused:  # noqa: N801  -- reads as `refused.gone(…)`
         told = ("preparatory_scroll", "differences", "stopped_before", "error")
         details = {"after_action": dict(data)} | {k: dispatch[k] for k in told if dispatch.get(k)}
         message, suggestion = _after(judgement)
-        if judgement.code is Code.ACTION_NOT_SUPPORTED:
+        if judgement.kind is DetailKind.INTERCEPTOR_LATE:
+            message = f"physical input cannot be held back here: {dispatch.get('error')}"
+            suggestion = "reload the page, or navigate to it again; then it is loaded under the guard"
+        elif judgement.code is Code.ACTION_NOT_SUPPORTED:
             message = f"this cannot be done to the element here: {dispatch.get('error', 'the platform has no way')}"
             suggestion = "do it another way; pointer and keys need a session with --headed"
         return Refusal(judgement.code, judgement.kind, "dispatch", message, suggestion, details, judgement.delivery)

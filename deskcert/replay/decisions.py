@@ -333,6 +333,7 @@ def _judge(command: str, data: Mapping[str, Any]) -> Any:
         dialog=dialog,
         error=facts.get("error"),
         unsupported=facts.get("unsupported", False),
+        late=facts.get("late", False),
     )
     return judge_dispatch(dispatch, read)
 

@@ -29,12 +29,13 @@ from deskcert.adapters.base import (
     WindowState,
 )
 from deskcert.adapters.web import dispatch, navigation
-from deskcert.adapters.web.chain import WaysOut
+from deskcert.adapters.web.chain import Way, WaysOut
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
 from deskcert.adapters.web.closed import ClosedRoots
 from deskcert.adapters.web.frames import Frame, Frames
 from deskcert.adapters.web.history import PageCommands
 from deskcert.adapters.web.observation import Observation, split_node
+from deskcert.adapters.web.physical import Physical
 from deskcert.adapters.web.processes import SETUP_MS, Processes, install
 from deskcert.adapters.web.requests import RequestLog
 from deskcert.adapters.web.script import BINDING, WORLD, call_function
@@ -51,7 +52,7 @@ _TRIES: Final = 3
 _CLOSE_S: Final = 5.0
 _CONTEXT_S: Final = 0.1  # a document's context is waited for so long, then asked for
 _PARSING_S: Final = 0.5
-_PROMISES: Final = frozenset({"ready", "outlined"})
+_PROMISES: Final = frozenset({"ready", "outlined", "steady"})
 
 
 class WebAdapter(PageCommands):
@@ -101,7 +102,7 @@ class WebAdapter(PageCommands):
             return
         note = json.loads(event["payload"])
         if note["number"] == self._signals.number:
-            self._signals.tell_reached(note["reached"])
+            self._signals.tell(note)
 
     def _dialog_opened(self, event: dict[str, Any]) -> None:
         opener = self._signals.number if self._signals is not None else None
@@ -221,6 +222,7 @@ class WebAdapter(PageCommands):
             return Unreadable(f"a {self._dialog.type} dialog blocks the page")
         frame, node = place
         try:
+            steady = not action.physical or await self._evaluate(frame, "steady", [node], budget_ms) == "true"
             raw = json.loads(await self._evaluate(frame, "probe", _asked(node, action), budget_ms))
         except FAILURES as error:
             if self._alive.reason is not None:
@@ -230,6 +232,8 @@ class WebAdapter(PageCommands):
         if "gone" in raw:
             return Gone(raw["gone"])
         await self._ways.add(frame, raw, budget_ms)
+        if action.physical:
+            raw["evidence"]["steady"] = steady
         try:
             return Live(
                 dispatch.evidence_from(
@@ -272,7 +276,9 @@ class WebAdapter(PageCommands):
                 return Dispatch(
                     DispatchEnd.CHANGED, reached=False, differences=("hit_test",), preparatory_scroll=scrolled
                 )
-            if _trusted(action):
+            if action.physical:
+                found = await self._physical(frame, signals, budget_ms, at).perform(node, action, expected)
+            elif _trusted(action):
                 found = await trusted_press(frame.channel, frame.alive, signals, keys=self._channel, at=at, **about)
             elif action.command == "upload":
                 found = await upload(frame.channel, signals, at=at, **about)
@@ -285,6 +291,16 @@ class WebAdapter(PageCommands):
         finally:
             self._requests.end()
             self._signals = None
+
+    def _physical(self, frame: Frame, signals: dispatch.Signals, budget_ms: int, at: PointHook) -> Physical:
+        others = [f for f in self._frames if f is not frame]
+
+        async def follow(inner: Frame, hit: dict[str, Any]) -> Way:
+            if inner.parent is None:
+                return Way("pass", at=(hit["at"][0], hit["at"][1]))
+            return await self._ways.follow(inner, hit, may_scroll=False, budget_ms=budget_ms)
+
+        return Physical(self._evaluate, follow, self._channel, frame.alive, frame, others, signals, budget_ms, at)
 
     def cannot_drag(self, source: Handle, to: Handle) -> str | None:
         same = (source.document, split_node(source.node)[1]) == (to.document, split_node(to.node)[1])

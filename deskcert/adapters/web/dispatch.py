@@ -47,7 +47,7 @@ COMMANDS: Final = frozenset(
 POINTER_LIKE: Final = frozenset(
     (
         *("click", "double-click", "triple-click", "right-click", "hover"),
-        *("check", "uncheck", "toggle", "expand", "collapse"),
+        *("check", "uncheck", "toggle", "expand", "collapse", "drag"),
     )
 )
 """Those that send a pointer's events (the same ones as in evidence.js)."""
@@ -61,12 +61,26 @@ class Signals:
 
     number: int
     reached: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    """Events of physical input that the interceptor let through, as it told them."""
+    stopped: str | None = None
+    """The first that it did not."""
     dialog: Dialog | None = None
     _event: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell_reached(self, event: str) -> None:
         self.reached.append(event)
         self._event.set()
+
+    def tell(self, note: Mapping[str, Any]) -> None:
+        """What our world told, in the target's document or in another frame."""
+        if "reached" in note:
+            self.tell_reached(note["reached"])
+        elif "physical" in note:
+            self.passed.append(note["physical"])
+        elif self.stopped is None:
+            self.stopped = note.get("stopped") or note.get("strayed")
+            self._event.set()
 
     def tell_dialog(self, dialog: Dialog) -> None:
         self.dialog = dialog

@@ -68,6 +68,9 @@ class Frames:
     def __len__(self) -> int:
         return len(self._frames)
 
+    def __iter__(self) -> Iterator[Frame]:
+        return iter(list(self._frames.values()))
+
     @property
     def main(self) -> Frame:
         assert self._main is not None, "attach and load come first"

@@ -6,7 +6,9 @@ in documents that were loaded under the guard, stops a key that arrives elsewher
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from deskcert.adapters.base import Action, Dispatch, DispatchEnd, PointHook
@@ -19,6 +21,8 @@ __all__ = ["TRUSTED_KEYS", "trusted_press"]
 
 _MODIFIERS: Final = {"alt": 1, "ctrl": 2, "meta": 4, "shift": 8}
 _NAMED: Final = {
+    "enter": ("Enter", "Enter", 13),
+    "space": (" ", "Space", 32),
     "tab": ("Tab", "Tab", 9),
     "escape": ("Escape", "Escape", 27),
     "backspace": ("Backspace", "Backspace", 8),
@@ -45,9 +49,10 @@ def _events(key: str) -> tuple[dict[str, Any], dict[str, Any]]:
     shown, code, virtual = _NAMED[name]
     shown = shown.upper() if len(shown) == 1 and modifiers & _MODIFIERS["shift"] else shown
     event = {"key": shown, "code": code, "windowsVirtualKeyCode": virtual, "modifiers": modifiers}
-    # Only a key without ctrl, alt or meta writes; Chromium needs the text to do so.
-    writes = len(shown) == 1 and modifiers in (0, _MODIFIERS["shift"])
-    down = event | ({"type": "keyDown", "text": shown} if writes else {"type": "rawKeyDown"})
+    # Only a key without ctrl, alt or meta writes; Chromium needs the text to do so, and to press what Enter presses.
+    writes = (len(shown) == 1 or name == "enter") and modifiers in (0, _MODIFIERS["shift"])
+    text = "\r" if name == "enter" else shown
+    down = event | ({"type": "keyDown", "text": text} if writes else {"type": "rawKeyDown"})
     return down, event | {"type": "keyUp"}
 
 
@@ -82,7 +87,7 @@ async def trusted_press(
     except FAILURES as error:
         return Dispatch(DispatchEnd.NOT_SENT, reached=False, error=str(error))
     if armed["end"] is not None:
-        return reported(armed, signals, expected)
+        return replace(reported(armed, signals, expected), late=bool(armed.get("late")))
     down, up = _events(action.key or "")
     task = keys.start("Input.dispatchKeyEvent", down)
     await written()
@@ -95,7 +100,15 @@ async def trusted_press(
         found = reported(await call("disarm"), signals, expected)
     except (ChannelTimeout, ChannelLost, ChannelRefused) as error:
         reached = bool(signals.reached)
-        return Dispatch(DispatchEnd.NO_ANSWER, reached, tuple(signals.reached), dialog=signals.dialog, error=str(error))
+        # A key that was taken may have led away from its document; that it was is known from both calls' answers.
+        done = reached and signals.dialog is None and _answered(task) and _answered(released)
+        end = DispatchEnd.COMPLETED if done else DispatchEnd.NO_ANSWER
+        why = None if done else str(error)
+        return Dispatch(end, reached, tuple(signals.reached), dialog=signals.dialog, error=why, physical=True)
     if found.reached:
         await at("reached")
-    return found
+    return replace(found, physical=True)
+
+
+def _answered(task: asyncio.Task[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None

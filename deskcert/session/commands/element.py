@@ -27,7 +27,7 @@ MAX_TYPED_BYTES: Final = 2_000
 _HELD: Final = frozenset({"alt", "ctrl", "meta", "shift"})
 TRUSTED: Final = frozenset(
     (
-        *("tab", "escape", "backspace", "delete", "home", "end", "pageup", "pagedown"),
+        *("enter", "space", "tab", "escape", "backspace", "delete", "home", "end", "pageup", "pagedown"),
         *("arrowleft", "arrowup", "arrowright", "arrowdown"),
         *(f"f{n}" for n in range(1, 13)),
         *"abcdefghijklmnopqrstuvwxyz0123456789",
@@ -35,6 +35,13 @@ TRUSTED: Final = frozenset(
 )
 """Keys that go out as trusted input."""
 _KEYS: Final = {"enter": "Enter", "return": "Enter", "space": "Space", " ": "Space"}
+_PHYSICAL: Final = frozenset(
+    (
+        *(Command.CLICK, Command.DOUBLE_CLICK, Command.TRIPLE_CLICK, Command.RIGHT_CLICK, Command.HOVER),
+        *(Command.SCROLL, Command.DRAG, Command.TYPE),
+    )
+)
+"""Commands that a headed session carries out by pointer and keyboard; `press` is so with every key that is trusted."""
 _ARROWS: Final = {f"arrow{side.lower()}": f"Arrow{side}" for side in ("Left", "Up", "Right", "Down")}
 """Without trusted input they do to a native control what the browser does by default."""
 
@@ -110,7 +117,8 @@ def action_of(call: Call, saved: Saved, mode: Mode) -> Action:
     if call.command == Command.UPLOAD:
         value = json.dumps([file.as_json() for file in values["files"]])
     amount = values.get("amount") or 0
-    return Action(call.command, value, _key(call, saved, mode), values.get("direction"), amount)
+    physical = mode is Mode.HEADED and call.command in _PHYSICAL
+    return Action(call.command, value, _key(call, saved, mode), values.get("direction"), amount, physical=physical)
 
 
 def _key(call: Call, saved: Saved, mode: Mode) -> str | None:
@@ -122,9 +130,10 @@ def _key(call: Call, saved: Saved, mode: Mode) -> str | None:
         return None
     known = (_KEYS | (_ARROWS if mode is Mode.HEADLESS else {})).get(asked.casefold())
     if known is not None:
-        return known
+        return key_of(known) if mode is Mode.HEADED else known
     *held, name = (key := key_of(asked)).split("+")
-    if name not in TRUSTED or any(m not in _HELD for m in held) or asked.count("+") != len(held):
+    unknown = name not in TRUSTED or name in ("enter", "space")
+    if unknown or any(m not in _HELD for m in held) or asked.count("+") != len(held):
         why, hint = (
             f"press knows no key {asked[:40]!r}",
             "use Enter, Space, Tab, Escape, an arrow, or ctrl+a and the like",

@@ -14,7 +14,8 @@ function onEvent(event) {
   if (armed === null) return;
   const first = event.composedPath()[0];
   if (concealsTarget(first)) return; // the listener inside hears what it is
-  const same = first === (armed.to && AT_THE_END.has(event.type) ? armed.to : armed.el);
+  const target = armed.to && AT_THE_END.has(event.type) ? armed.to : armed.el;
+  const same = armed.physical ? arrivedAt(first, target, event.type) : first === target;
   // The first click, key or input is the one that was sent; a label's control gets a second click of its own.
   if (armed.hit === null || (event.type === armed.main && armed.hit.type !== armed.main))
     armed.hit = { type: event.type, same_as_target: same, el: new WeakRef(first) };
@@ -51,6 +52,7 @@ function tell(note) {
 }
 
 function listen() {
+  listenForPointer();
   for (const type of ["keydown", "keypress", "keyup"]) addEventListener(type, onKey, { capture: true, passive: false });
   listenIn(globalThis);
 }
@@ -105,24 +107,35 @@ function perform(id, request) {
 function arm(id, request) {
   const el = nodeOf(id);
   if (el === null) return { end: "not_sent", error: "the element was removed" };
+  if (request.to && nodeOf(request.to) === null) return { end: "not_sent", error: "the element to drag to was removed" };
   if (!offers(el, roleOf(el), request.command)) return { end: "not_sent", error: request.command + " is not possible on this element" };
-  const act = new Act(el, request);
   listen();
+  if ((request.physical || request.command === "press") && !hearsFirst())
+    return { end: "not_sent", late: true, error: "this document was loaded before the guard came to it" };
+  const act = request.to ? new Drag(el, request) : new Act(el, request);
   act.begin();
-  const keys = request.command === "press";
+  const physical = request.physical && request.command !== "type";
+  const keys = request.command === "press" || request.command === "type";
   if (act.end === null && keys) {
     takeFocus(el);
+    if (request.command === "type") getSelection().modify("move", "forward", "documentboundary");
     if (!isFocused(el)) [act.end, act.differing, act.live] = ["changed", ["states.focused"], act.evidence];
   }
-  armed = { number: request.number, el, keys, hit: null, reached: false, main: MAIN_EVENT[request.command] ?? "click", act };
-  if (act.end === null) return { end: null };
-  return disarm();
+  const { number, command } = request;
+  armed = { number, el, to: act.to, keys, physical, hit: null, reached: false, main: MAIN_EVENT[command] ?? (act.to ? "mouseup" : "click"), act };
+  if (act.end !== null) return disarm();
+  const { at, beyond, out } = physical ? hitTest(el) : {};
+  return { end: null, at, beyond, out, drop: act.to ? hitTest(act.to) : null };
 }
+
+// With one of these a physical action has arrived; a pointer that only came near has not, but for hovering.
+const ARRIVALS = new Set(["pointerover", "pointermove", "mousemove", "pointerdown", "mousedown", "wheel"]);
 
 function disarm() {
   const { act } = armed;
   act.end ??= "completed";
-  act.sent = armed.reached ? [armed.main] : [];
+  if (!armed.physical) act.sent = armed.reached ? [armed.main] : [];
+  if (act.end === "completed" && armed.physical && !act.sent.some((type) => ARRIVALS.has(type))) act.end = "no_answer";
   if (act.end === "completed" && armed.keys && !armed.reached) act.end = "no_answer";
   act.finish(armed);
   armed = null;

@@ -104,6 +104,7 @@ function pathsOf(el, command, key, value) {
   // What is chosen is what a person would say was clicked.
   if (command === "select") return htmlTag(el) === "select" ? [...paths, ...optionsAsked(el, value).flat().map((o) => pathTo("descendant", o))] : paths;
   const pressed = command === "press";
+  if (pressed) key = { enter: "Enter", space: "Space" }[key] ?? key; // as trusted input they are named in small letters
   if (!pressed || key === "Enter" || key === "Space" || key === " ") paths.push(...clickPaths(el, labelsOf(el)));
   if (pressed && key === "Enter") paths.push(...enterPaths(el));
   if (pressed) paths.push(...accessKeyPaths(key), ...arrowPaths(el, key));
