@@ -31,6 +31,10 @@ class LinuxStage:
     async def until(self, effect: str) -> bool:
         return await asyncio.to_thread(self.program.wait_for, lambda _: effect in self.program.effects())
 
+    async def count(self, effects: int) -> bool:
+        """Whether there are so many in time."""
+        return await asyncio.to_thread(self.program.wait_for, lambda _: len(self.program.effects()) >= effects)
+
     async def do(self, what: str, name: str = "", to: str = "") -> None:
         match what:
             case "freeze":

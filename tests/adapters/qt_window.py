@@ -1,7 +1,7 @@
 """A small Qt window for the adapter's tests. It prints each effect that it has, and takes orders on its standard input:
 
 `rename|disable|enable|hide|remove NAME [TO]` (`TO` with Python's escapes), `recycle`, `modal`, `unmodal`, `many N`,
-`long NAME N`, `second`.
+`long NAME N`, `second`, `pad`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from PySide6.QtCore import QSocketNotifier, Qt
+from PySide6.QtGui import QEnterEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -28,6 +29,8 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSlider,
+    QTreeWidget,
+    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -129,6 +132,9 @@ class Window(QMainWindow):
                 widget.setText(to.encode("ascii", "backslashreplace").decode("unicode_escape"))
             case "long" if isinstance(widget, QPushButton):
                 widget.setAccessibleName("W" * int(to))
+            case "pad":
+                self.opened = PadWindow()
+                self.opened.show()
             case "second":
                 self.opened = Second()
                 self.opened.show()
@@ -165,6 +171,43 @@ class Second(QMainWindow):
         button = QPushButton("Send and close")
         button.pressed.connect(lambda: (effect("sent"), self.close(), self.deleteLater()))
         self.setCentralWidget(button)
+
+
+class Pad(QPushButton):
+    """Tells what a pointer does to it."""
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        effect(f"pad down {event.button().name}")
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        effect(f"pad double {event.button().name}")
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        effect("pad over")
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        effect("pad wheel " + ("down" if event.angleDelta().y() < 0 else "up"))
+
+
+class PadWindow(QMainWindow):
+    """What opens and closes, what is scrolled, and what is pointed at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWindowTitle("Pad")
+        body = QWidget()
+        box = QVBoxLayout(body)
+        tree = QTreeWidget()
+        tree.setAccessibleName("Folders")
+        tree.setHeaderHidden(True)
+        mail = QTreeWidgetItem(tree, ["Mail"])
+        QTreeWidgetItem(mail, ["Drafts"])
+        tree.itemExpanded.connect(lambda item: effect(f"expanded {item.text(0)}"))
+        tree.itemCollapsed.connect(lambda item: effect(f"collapsed {item.text(0)}"))
+        for widget in (Pad("Pad"), tree):
+            box.addWidget(widget)
+        self.setCentralWidget(body)
+        self.setGeometry(500, 40, 300, 300)
 
 
 def main() -> None:

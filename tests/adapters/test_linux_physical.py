@@ -54,6 +54,27 @@ async def test_what_another_window_covers_is_not_clicked(stage: LinuxStage, guar
     assert other.effects() == []
 
 
+async def test_a_pointer_does_each_thing_that_it_is_asked_for(stage: LinuxStage, guarded: GuardedPage) -> None:
+    await stage.do("pad")
+    for command, args, effects in (
+        ("hover", {}, ["over"]),
+        ("double-click", {}, ["down LeftButton", "double LeftButton"]),
+        ("right-click", {}, ["down RightButton"]),
+        ("scroll", {"direction": "down", "amount": 2}, ["wheel down"] * 2),
+        ("scroll", {"direction": "up", "amount": 1}, ["wheel up"]),
+        ("triple-click", {}, ["down LeftButton", "double LeftButton", "down LeftButton"]),
+    ):
+        await guarded.look()
+        before = len(await stage.effects())
+        done = await guarded(command, "Pad", **args)
+        assert done["ok"], (command, done)
+        assert done["data"]["disposition"]["delivery"] == "delivered_unverified"
+        assert [step["mechanism"] for step in done["data"]["steps"]] == ["physical_synthetic"]
+        wanted = [f"pad {effect}" for effect in effects]
+        assert await stage.count(before + len(wanted)), (command, await stage.effects())
+        assert (await stage.effects())[before:] == wanted, command
+
+
 async def test_keys_go_to_the_element_that_was_named(stage: LinuxStage, guarded: GuardedPage) -> None:
     await guarded.look()
     for key in ("a", "shift+b", "home", "delete"):

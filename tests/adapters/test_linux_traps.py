@@ -279,6 +279,41 @@ async def test_each_action_is_verified_within_its_scope(stage: LinuxStage, guard
     assert clicked["data"]["verification"]["scope"] == "none"
 
 
+async def test_lists_open_and_close_focus_comes_with_the_window_and_menus_lead_to_their_entries(
+    stage: LinuxStage, guarded: GuardedPage
+) -> None:
+    await guarded.look()
+    windows = (await guarded.ask("list-windows"))["data"]["windows"]
+    (window,) = [w["id"] for w in windows if "shown" in w["states"]]
+    assert (await guarded.ask("focus-window", window=window))["ok"]
+    for command, name, claim in (
+        ("focus", "Note", "focused is true"),
+        ("expand", "red", "expanded is true"),
+        ("collapse", "red", "expanded is false"),
+    ):
+        done = await guarded(command, name, timeout_ms=5_000)
+        assert done["ok"], (command, done)
+        assert done["data"]["disposition"]["delivery"] == "delivered_verified"
+        assert done["data"]["verification"]["claim"] == claim
+    held = await guarded("collapse", "red", timeout_ms=5_000)
+    assert [step["outcome"] for step in held["data"]["steps"]] == ["skipped"]
+    # An entry of a closed menu cannot be seen, and Qt would answer.
+    assert (await guarded("click", "Save", timeout_ms=0))["error"]["code"] == "TIMEOUT"
+    assert (await guarded("click", "File", timeout_ms=5_000))["ok"]
+    await guarded.look()
+    assert (await guarded("click", "Save", timeout_ms=5_000))["ok"]
+    assert await stage.until("save")
+    assert await stage.effects() == ["save"]
+
+
+async def test_what_a_toolkit_offers_no_way_to_expand_is_not_expanded(stage: LinuxStage, guarded: GuardedPage) -> None:
+    await stage.do("pad")
+    await guarded.look()
+    assert guarded.nodes["Mail"]["states"] == ["collapsed"]
+    refused = await guarded("expand", "Mail")
+    assert (refused["error"]["code"], await stage.effects()) == ("ACTION_NOT_SUPPORTED", [])
+
+
 async def test_a_slider_takes_numbers_only(stage: LinuxStage) -> None:
     _, handle = find(await observe(stage), "Volume")
     action = Action("set-value", "loud")

@@ -6,6 +6,7 @@ X server has there, what element the toolkit has there), and once more after; wh
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ PHYSICAL: Final = frozenset({"click", "double-click", "triple-click", "right-cli
 _CLICKS: Final = {"click": (1, 1), "double-click": (1, 2), "triple-click": (1, 3), "right-click": (3, 1)}
 _WHEEL: Final = {"up": 4, "down": 5, "left": 6, "right": 7}
 _SCREEN: Final = 0
+_BETWEEN_S: Final = 0.01
 _KEYSYMS: Final = {
     "enter": "Return",
     "space": "space",
@@ -86,15 +88,18 @@ def pointer(action: Action, point: tuple[int, int]) -> Callable[[Any], None]:
         from Xlib.ext import xtest
 
         xtest.fake_input(display, X.MotionNotify, x=point[0], y=point[1])
+        display.sync()
         button, count = _CLICKS.get(action.command, (0, 0))
         if action.command == "scroll":
             button, count = _WHEEL[action.direction or "down"], action.amount
-        for _ in range(count):
+        for turn in range(count):
+            if turn:  # Qt takes two presses within one millisecond for two single clicks
+                time.sleep(_BETWEEN_S)
             try:
                 xtest.fake_input(display, X.ButtonPress, button)
             finally:
                 xtest.fake_input(display, X.ButtonRelease, button)
-        display.sync()
+            display.sync()
 
     return send
 
