@@ -94,7 +94,8 @@ class GuardedPage:
         lines = [json.loads(r.line) for r in read_records(self.folder)][1:]
         for line in lines:
             assert check("record", line) == [], (check("record", line), line)
-        assert recompute(self.folder) == []
+        found = recompute(self.folder)
+        assert found == [], found
         return lines
 
 
