@@ -10,7 +10,7 @@ refuses. `Answer.or_raise` does, for whoever prefers that. `open_session_sync` i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -94,8 +94,12 @@ def _wanted(
     base: Path | str | None,
     actions: int | None = None,
     seconds: int | None = None,
+    mode: str = "headless",
+    uploads: Sequence[Path | str] = (),
+    cdp: str | None = None,
 ) -> Wanted:
     from deskcert.ways.opening import Wanted, load_policy
+    from deskcert_schema.vocabulary import Mode
 
     return Wanted(
         url=url,
@@ -106,6 +110,9 @@ def _wanted(
         task=task,
         actions=actions,
         seconds=seconds,
+        mode=Mode(mode),
+        uploads=tuple(Path(folder).resolve() for folder in uploads),
+        cdp=cdp,
     )
 
 
@@ -119,21 +126,37 @@ async def open_session(
     base: Path | str | None = None,
     actions: int | None = None,
     seconds: int | None = None,
+    mode: str = "headless",
+    uploads: Sequence[Path | str] = (),
+    cdp: str | None = None,
     host: SessionHost | None = None,
 ) -> AsyncIterator[GuardedSession]:
     """A guarded page in a browser of deskcert's own; its ledger is sealed at the end, whatever ends it.
 
     `out`: where the run's folder goes (default `deskcert-out/sessions`); `base`: the project's folder, with its key;
-    `host`: a browser to share. Raises `ConfigError` for the policy, `HarnessError` for the browser or the page.
+    `mode`: `headless`, `focus_fallback` or `headed`; `uploads`: folders whose files may be uploaded; `cdp`: attach to
+    the browser at this debugging address, with custody shared; `host`: a browser to share. Raises `ConfigError` for the
+    policy, `HarnessError` for the browser or the page.
     """
     from deskcert.ways.opening import SessionHost
 
-    wanted = _wanted(url, policy, task, out=out, base=base, actions=actions, seconds=seconds)
+    wanted = _wanted(
+        url,
+        policy,
+        task,
+        out=out,
+        base=base,
+        actions=actions,
+        seconds=seconds,
+        mode=mode,
+        uploads=uploads,
+        cdp=cdp,
+    )
     if host is not None:
         async with _in_order(await host.open(wanted)) as session:
             yield session
         return
-    async with SessionHost.started() as own, _in_order(await own.open(wanted)) as session:
+    async with SessionHost.for_wanted(wanted) as own, _in_order(await own.open(wanted)) as session:
         yield session
 
 

@@ -125,7 +125,7 @@ class Action:
     to: Handle | None = None
     """For drag: the element that it ends on."""
     physical: bool = False
-    """By the pointer and the keyboard that a person has, where the session is headed and the command has such a form."""
+    """By the pointer and the keyboard that a person has: the session is headed, and the command has such a form."""
 
 
 class DispatchEnd(StrEnum):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from deskcert.cli._how import how_opened, mode_of
+
 __all__ = ["mcp"]
 
 _EPILOG = """\b
@@ -38,6 +40,7 @@ In a client's configuration:
 @click.option(
     "--idle", type=click.IntRange(min=1), default=900, help="With --http: a session ends unused after so many s."
 )
+@how_opened
 def mcp(
     *,
     url: str,
@@ -51,6 +54,10 @@ def mcp(
     clients: int,
     config: Path | None,
     idle: int,
+    mode: str | None,
+    headed: bool,
+    uploads: tuple[Path, ...],
+    cdp: str | None,
 ) -> int:
     """Serve a guarded page to an agent that speaks MCP.
 
@@ -61,6 +68,7 @@ def mcp(
 
     from deskcert.ways.mcp.serving import need_sdk, serve_http, serve_stdio
     from deskcert.ways.opening import Wanted, load_policy
+    from deskcert_schema.vocabulary import Mode
 
     need_sdk()
     wanted = Wanted(
@@ -72,6 +80,9 @@ def mcp(
         task=task,
         actions=actions,
         seconds=seconds,
+        mode=Mode(mode_of(mode, headed=headed)),
+        uploads=tuple(folder.resolve() for folder in uploads),
+        cdp=cdp,
     )
     if over_http:
         return asyncio.run(serve_http(wanted, port=port, clients=clients, config=config, idle_s=idle))

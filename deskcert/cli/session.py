@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from deskcert.cli._how import how_opened, read_how
 from deskcert.cli.commands import print_envelope, usage_error
 from deskcert_schema.errors import UsageError
 
@@ -44,7 +45,19 @@ def session() -> None:
 @click.option(
     "--idle", type=click.IntRange(min=1), default=900, show_default=True, help="Ends after so many idle seconds."
 )
-def start(*, policy: Path, name: str | None, out: Path | None, idle: int, **rest: Any) -> int:
+@how_opened
+def start(
+    *,
+    policy: Path,
+    name: str | None,
+    out: Path | None,
+    idle: int,
+    mode: str | None,
+    headed: bool,
+    uploads: tuple[Path, ...],
+    cdp: str | None,
+    **rest: Any,
+) -> int:
     """Open a guarded page, and print the session's name and ledger."""
     import os
     import re
@@ -62,6 +75,7 @@ def start(*, policy: Path, name: str | None, out: Path | None, idle: int, **rest
         forget(chosen)  # what a killed one left
         cwd = Path.cwd()
         wanted = {"name": chosen, "policy": str(policy.absolute()), "base": str(cwd), "idle_s": idle, **rest}
+        wanted |= read_how(mode=mode, headed=headed, uploads=uploads, cdp=cdp)
         wanted["out"] = str((out or Path("deskcert-out") / "sessions").absolute())
         told = _start(wanted)
     except UsageError as exc:

@@ -22,6 +22,7 @@ from deskcert.ways.opening import Opened, SessionHost, Wanted, load_policy
 from deskcert.ways.registry import Entry, forget, remember, runtime_folder, started_at
 from deskcert.ways.sockets import peer_uid, private_listener
 from deskcert_schema.errors import ContractError, DeskcertError
+from deskcert_schema.vocabulary import Mode
 
 __all__ = ["Daemon", "main"]
 
@@ -122,7 +123,7 @@ def _refused(line: bytes, why: str) -> dict[str, Any]:
 
 
 async def _serve(name: str, wanted: Wanted, idle_s: float) -> None:
-    async with SessionHost.started(_log) as host:
+    async with SessionHost.for_wanted(wanted, _log) as host:
         opened = await host.open(wanted)
         daemon = Daemon(opened, idle_s=idle_s)
         loop = asyncio.get_running_loop()
@@ -168,6 +169,9 @@ def main() -> int:
             task=raw["task"],
             actions=raw["actions"],
             seconds=raw["seconds"],
+            mode=Mode(raw["mode"]),
+            uploads=tuple(Path(folder) for folder in raw["uploads"]),
+            cdp=raw["cdp"],
         )
         asyncio.run(_serve(raw["name"], wanted, raw["idle_s"]))
     except (DeskcertError, OSError) as exc:

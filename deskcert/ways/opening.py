@@ -25,9 +25,10 @@ from deskcert.session.session import Session
 from deskcert.ways.guarding import About
 from deskcert.ways.start_record import start_payload
 from deskcert_schema.errors import HarnessError, LedgerError, UsageError
-from deskcert_schema.vocabulary import RecordKind
+from deskcert_schema.vocabulary import Mode, RecordKind
 
 if TYPE_CHECKING:
+    from deskcert.adapters.web.browser import WebBrowser
     from deskcert.certify.guarded import WarmBrowser
     from deskcert_ledger import Sealed
 
@@ -53,6 +54,12 @@ class Wanted:
     actions: int | None = None
     seconds: int | None = None
     timeout_ms: int = 5_000
+    mode: Mode = Mode.HEADLESS
+    """`headed` is a permission for physical input, `focus_fallback` for keys."""
+    uploads: tuple[Path, ...] = ()
+    """Folders whose files may be uploaded."""
+    cdp: str | None = None
+    """Debugging address of a browser that is running: then custody is shared."""
 
 
 def load_policy(policy: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,13 +122,36 @@ class Opened:
 class SessionHost:
     """One warm browser for several sessions, and one input lease for all of them."""
 
-    def __init__(self, browser: WarmBrowser) -> None:
+    def __init__(self, browser: WarmBrowser | WebBrowser) -> None:
+        """`WebBrowser`: somebody else's, attached to."""
         self._browser = browser
+        self._lease = Lease()
         self._open: list[Opened] = []
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, note: Any = lambda _: None) -> AsyncIterator[SessionHost]:
+    async def for_wanted(cls, wanted: Wanted, note: Any = lambda _: None) -> AsyncIterator[SessionHost]:
+        """A browser of our own, which can be seen where the session is headed and there is a screen; or the one that is
+        running at `wanted.cdp`."""
+        if wanted.cdp is None:
+            headed = wanted.mode is Mode.HEADED and bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+            async with cls.started(note, headed=headed) as host:
+                yield host
+            return
+        from deskcert.adapters.web.browser import WebBrowser
+
+        browser = await WebBrowser.connect(wanted.cdp)
+        note(f"attached to the browser at {wanted.cdp}: it is shared, so no verdict certifies this session")
+        host = cls(browser)
+        try:
+            yield host
+        finally:
+            await asyncio.shield(host.close("interrupted", "deskcert was ended"))
+            await browser.close()
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, note: Any = lambda _: None, *, headed: bool = False) -> AsyncIterator[SessionHost]:
         """Ends every session in order when it is left. Raises `HarnessError` when there is no browser to start."""
         from deskcert.certify.guarded import WarmBrowser
         from deskcert.certify.reaper import TOKEN_VARIABLE, Reaper
@@ -131,7 +161,7 @@ class SessionHost:
         outer = os.environ.get(TOKEN_VARIABLE)
         os.environ[TOKEN_VARIABLE] = token  # the browser inherits it: that is how the reaper finds it
         try:
-            async with WarmBrowser.started(note) as browser:
+            async with WarmBrowser.started(note, headed=headed) as browser:
                 host = cls(browser)
                 try:
                     yield host
@@ -145,13 +175,20 @@ class SessionHost:
 
     async def open(self, wanted: Wanted) -> Opened:
         """Raises `HarnessError` or `AdapterError` when the page cannot be opened: then there is no ledger either."""
-        living = await self._browser.living()
-        adapter = await living.open_tabs()
+        from deskcert.certify.guarded import WarmBrowser
+
+        browser: Mapping[str, Any] | None = None
+        custody, lease, there = "shared", self._lease, False
+        if isinstance(self._browser, WarmBrowser):
+            adapter = await (await self._browser.living()).open_tabs()
+            custody, lease = "owned", self._browser.lease
+            browser = {**(await self._browser.facts()).recorded()}
+        else:
+            adapter, there = await self._browser.attach(wanted.url)
         try:
-            await begin_at(adapter, wanted.url)
-            facts = await self._browser.facts()
-            browser = {**facts.recorded()}
-            opened = await open_on(adapter, wanted, lease=self._browser.lease, custody="owned", browser=browser)
+            if not there:
+                await begin_at(adapter, wanted.url)
+            opened = await open_on(adapter, wanted, lease=lease, custody=custody, browser=browser)
         except BaseException:
             await adapter.close()
             raise
@@ -216,7 +253,11 @@ async def open_on(
         clock=clock,
         rng=secrets.token_bytes,
         options=Options(
-            budget=Budget(wanted.actions, wanted.seconds), timeout_ms=wanted.timeout_ms, downloads=folder / "downloads"
+            budget=Budget(wanted.actions, wanted.seconds),
+            mode=wanted.mode,
+            timeout_ms=wanted.timeout_ms,
+            upload_folders=wanted.uploads,
+            downloads=folder / "downloads",
         ),
         at_point=nothing if pause is None else Pause(pause),
         lease=lease,

@@ -45,6 +45,7 @@ def start_payload(wanted: Wanted, run: str, *, custody: str, browser: Mapping[st
         "isolation": "none",
         "proxy": "off",
         "custody": custody,
+        "mode": wanted.mode.value,
         "policy": {"digest": policy_digest, "content": dict(wanted.policy)},
         "suite": {"name": "session", "digest": policy_digest},
         "schema": {"digest": digest()},

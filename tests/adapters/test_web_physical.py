@@ -17,8 +17,9 @@ from deskcert_schema.vocabulary import Mode
 pytestmark = [pytest.mark.web, pytest.mark.asyncio(loop_scope="module")]
 
 LOG = (
-    "<script>window.log=[];for(const t of ['pointerdown','mousedown','mouseup','click','dblclick','contextmenu','wheel',"
-    "'keydown','input','dragstart','drop'])addEventListener(t,e=>log.push(t+' '+e.target.id+' '+e.isTrusted),true)</script>"
+    "<script>window.log=[];for(const t of ['pointerdown','mousedown','mouseup','click','dblclick','contextmenu',"
+    "'wheel','keydown','input','dragstart','drop'])"
+    "addEventListener(t,e=>log.push(t+' '+e.target.id+' '+e.isTrusted),true)</script>"
 )
 TWO = (
     "<style>button{position:absolute;left:20px;width:120px;height:40px}</style>"
@@ -107,7 +108,8 @@ async def test_a_frame_that_comes_over_the_target_gets_nothing(page: GuardedPage
 async def test_a_target_in_a_frame_and_one_out_of_view(page: GuardedPage) -> None:
     page.witness.pages["/inner"] = "<button id=x>In</button>" + LOG
     await page.show(
-        "<div style='height:1500px'></div><iframe id=f src=/inner></iframe><label>Keep <input type=checkbox id=k></label>"
+        "<div style='height:1500px'></div><iframe id=f src=/inner></iframe>"
+        "<label>Keep <input type=checkbox id=k></label>"
     )
     clicked = await page("click", "In")
     assert (clicked["ok"], clicked["data"]["steps"][0]["label"]) == (True, "scroll_into_view"), clicked

@@ -79,6 +79,25 @@ class WebBrowser:
             raise HarnessError(f"{path} could not be started ({first}); {HOW_TO_GET_ONE}") from error
         return cls(playwright, browser, path, sandbox=sandbox)
 
+    @classmethod
+    async def connect(cls, url: str, *, budget_ms: int = 30_000) -> WebBrowser:
+        """One that is running, by its debugging address (`http://127.0.0.1:9222`). It is not ours: whoever else has the
+        address can act past the guard. Raises `HarnessError`."""
+        try:
+            from playwright.async_api import Error, async_playwright
+        except ImportError as error:
+            raise HarnessError("the web adapter needs Playwright: pip install 'deskcert[web]'") from error
+        playwright = await async_playwright().start()
+        try:
+            browser = await playwright.chromium.connect_over_cdp(url, timeout=budget_ms)
+        except Error as error:
+            await playwright.stop()
+            first = str(error).strip().splitlines()[0]
+            raise HarnessError(
+                f"no browser answers at {url} ({first}); start one with --remote-debugging-port and give its address"
+            ) from error
+        return cls(playwright, browser, Path(url), sandbox=True)
+
     @property
     def lost(self) -> str | None:
         return self._life.reason
@@ -117,6 +136,21 @@ class WebBrowser:
     async def open_tabs(self, *, proxy: str | None = None) -> WebTabs:
         """The same, with every page that its pages open."""
         return WebTabs(await self.open(proxy=proxy), self._guarded)
+
+    async def attach(self, url: str) -> tuple[WebTabs, bool]:
+        """The tabs of a context that is there, and whether one of them shows `url`: that one, or a new one, is the
+        guarded one. On closing they are left as they are. Raises `HarnessError` or `AdapterError`."""
+        if self.lost is not None:
+            raise HarnessError(self.lost)
+        contexts = self._browser.contexts or [await self._browser.new_context(viewport=_VIEWPORT)]
+        pages = [page for context in contexts for page in context.pages]
+        there = next((page for page in pages if page.url == url), None)
+        page = there if there is not None else await contexts[0].new_page()
+        tabs = WebTabs(await self._guarded(page), self._guarded, left=True)
+        for other in page.context.pages:
+            if other is not page:
+                await tabs.take_in(other)
+        return tabs, there is not None
 
     async def _guarded(self, page: Any) -> WebAdapter:
         alive = Liveness()

@@ -53,8 +53,9 @@ type Guard = Callable[[Any], Awaitable[WebAdapter]]
 class WebTabs:
     """Implements `Adapter`, `PageAdapter`, `DragAdapter`, `TabAdapter` and `DownloadAdapter`."""
 
-    def __init__(self, first: WebAdapter, guard: Guard) -> None:
-        self._guard, self._first = guard, first
+    def __init__(self, first: WebAdapter, guard: Guard, *, left: bool = False) -> None:
+        """`left`: the browser is somebody else's, whose tabs stay as they are when the session ends."""
+        self._guard, self._first, self._left = guard, first, left
         self._current = first
         self._acted: tuple[int, float | None] | None = None
         """Number of the last action, and until when something may be because of it; None while it is under way."""
@@ -131,6 +132,10 @@ class WebTabs:
             return
         self._adopt(tab)
         self._news.append(Happened("tab_opened", window.id, window.url, window.title, by))
+
+    async def take_in(self, page: Any) -> None:
+        """A page that was there before. Raises `AdapterError` or `HarnessError`."""
+        self._adopt(await self._guard(page))
 
     def _gone(self, tab: WebAdapter) -> None:
         if self._all.pop(tab.target, None) is None:
@@ -340,7 +345,8 @@ class WebTabs:
         for task in tuple(self._coming):
             task.cancel()
         self._downloads.stop()
-        others = [tab for tab in self._all.values() if tab is not self._current]
-        for tab in others:
-            await tab.let_go()
-        await self._current.close()
+        for tab in tuple(self._all.values()):
+            if self._left or tab is not self._current:
+                await tab.let_go()
+        if not self._left:
+            await self._current.close()

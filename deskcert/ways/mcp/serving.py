@@ -43,7 +43,7 @@ def _say(sentence: str) -> None:
 async def serve_stdio(wanted: Wanted) -> int:
     from deskcert.ways.mcp.lines import serve_lines, standard_streams
 
-    async with standard_streams() as (reader, writer), SessionHost.started(_say) as host:
+    async with standard_streams() as (reader, writer), SessionHost.for_wanted(wanted, _say) as host:
         opened = await host.open(wanted)
         _say(f"deskcert: guarding {wanted.url}; the ledger is {opened.folder}")
         work = asyncio.create_task(serve_lines(server_of(opened), reader, writer))
@@ -71,7 +71,7 @@ async def serve_http(wanted: Wanted, *, port: int, clients: int, config: Path | 
         http = McpHttp(port=port, refused=at_the_door)
     except OSError as exc:
         raise UsageError(f"port {port} of 127.0.0.1 cannot be used ({exc.strerror}); leave --port out") from exc
-    async with SessionHost.started(_say) as host, http.running():
+    async with SessionHost.for_wanted(wanted, _say) as host, http.running():
         urls, watched = [], []
         told: list[str] = []
         for _ in range(clients):
