@@ -54,6 +54,7 @@ def _import_ahead() -> None:
             importlib.import_module(name)
     with contextlib.suppress(ImportError):
         importlib.import_module("deskcert_fixture_app.pages").compile_templates()
+        importlib.import_module("deskcert_fixture_app.held").held_files()
 
 
 def _become(module: str, argv: list[str], env: Mapping[str, str], cwd: str | None) -> Never:

@@ -24,13 +24,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from deskcert_fixture_app.api import api_routes
 from deskcert_fixture_app.control import control_app
 from deskcert_fixture_app.effects import EffectLog
 from deskcert_fixture_app.faults import FaultPlan
+from deskcert_fixture_app.held import held_files
 from deskcert_fixture_app.office import Office
 from deskcert_fixture_app.pages import page_routes, render
 from deskcert_fixture_app.seed import Seed
@@ -63,7 +63,7 @@ def office_app(office: Office) -> Starlette:
         said = error.detail if isinstance(error, HTTPException) else "There is nothing here."
         return render(office, "missing.html", section="", status=status, said=said)
 
-    static = Mount("/static", StaticFiles(packages=[("deskcert_fixture_app", "static")]))
+    static = Mount("/static", held_files())
     routes = [*page_routes(office), *yard_routes(office), *api_routes(office), static]
     return Starlette(routes=routes, exception_handlers={404: not_found})
 
