@@ -197,7 +197,9 @@ PAGE = """<!doctype html><title>Till</title><h1>Till</h1>
 <button onclick="tell('pay'); this.textContent = 'Paid'">Pay</button>
 <label>Name <input onchange="tell('name=' + encodeURIComponent(value))"></label>
 <label><input type=checkbox onchange="tell('gift=' + checked)"> Gift</label>
-<label>Secret <input type=password value=hunter2></label>"""
+<label>Secret <input type=password value=hunter2></label>
+<details ontoggle="fetch('/hit?open='+this.open,{method:'POST'})"><summary>More</summary>Much more</details>
+<div style="height:3000px"></div><button onclick="this.textContent='Seen at '+(scrollY>0)">Far</button>"""
 
 
 async def test_a_whole_chromium_is_read_and_acted_on_through_the_desktop(
@@ -219,4 +221,14 @@ async def test_a_whole_chromium_is_read_and_acted_on_through_the_desktop(
         ticked = await page("check", "Gift")
         assert ticked["data"]["disposition"]["delivery"] == "delivered_verified", ticked
         assert await asyncio.to_thread(witness.wait_for, lambda log: ("POST", "/hit?gift=true", "") in log)
-        assert witness.wrote() == [("POST", "/hit?pay", ""), ("POST", "/hit?gift=true", "")]
+        opened = await page("expand", "More")
+        assert opened["data"]["verification"]["claim"] == "expanded is true", opened
+        assert opened["data"]["disposition"]["delivery"] == "delivered_verified", opened
+        closed = await page("collapse", "More")
+        assert closed["data"]["disposition"]["delivery"] == "delivered_verified", closed
+        there = await page("scroll-to", "Far")
+        assert there["ok"], there
+        assert (await page("click", "Far"))["ok"]
+        await seen(page, "Seen at true")
+        opens = [("POST", f"/hit?open={is_}", "") for is_ in ("true", "false")]
+        assert witness.wrote() == [("POST", "/hit?pay", ""), ("POST", "/hit?gift=true", ""), *opens]

@@ -129,6 +129,7 @@ async def _toolkit(bus: AccessBus, root: ObjectRef, deadline: Deadline) -> Toolk
         tells_showing=not gtk4,
         tells_modal=not qt,
         places_on_screen=not gtk4,
+        hides_by_state=said == "Chromium",
         chooses_in_combo=not qt,
         rows_by_table=said.casefold() == "gtk" and not gtk4,
         effect_after_ms=_QT_PRESS_MS if qt else 0,

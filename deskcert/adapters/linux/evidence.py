@@ -97,7 +97,7 @@ class Look:
             front = await pointed_at(self._bus, self._desk, self._app, target, deadline)
         label = label_of(row) if row is not None and _still_row(row, target) else None
         lent = (*_lent(target), *(choice.paths if choice is not None else ()), *keys)
-        evidence = self._evidence(target, list(chain), (label, lent), front)
+        evidence = self._evidence(target, list(chain), (label, lent), front, to_scroll=action.command == "scroll-to")
         if choice is not None:
             shown = choice.shown if choice.shown is not None else evidence.value
             evidence = replace(evidence, options=choice.counts, value=shown)
@@ -125,14 +125,16 @@ class Look:
         chain: list[Facts],
         around: tuple[str | None, tuple[ActivationPath, ...]],
         front: HitTest,
+        *,
+        to_scroll: bool,
     ) -> Evidence:
         """`around`: its row's label, and what else the action would reach. Without its digest."""
         label, lent = around
         toolkit = self._app.toolkit
         above: Field[bool] = Known(True)
         for facts in reversed(chain):
-            above = visibility(facts, above, toolkit).visible
-        seen = visibility(target, above, toolkit)
+            above = visibility(facts, above, toolkit, to_scroll=to_scroll).visible
+        seen = visibility(target, above, toolkit, to_scroll=to_scroll)
         selectable = holder_of(target, chain) is not None
         return Evidence(
             document=self._app.generation,

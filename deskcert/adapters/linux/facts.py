@@ -47,6 +47,9 @@ class Toolkit:
     """Qt has no `modal` state; the X server knows."""
     places_on_screen: bool = True
     """GTK 4 answers places within the window, whatever it is asked for."""
+    hides_by_state: bool = False
+    """What is hidden has no `visible` either, so that what is only not `showing` is out of sight (Chromium). GTK's
+    closed menus are `visible`."""
     chooses_in_combo: bool = True
     """Qt lets a combo box's list be selected in, and keeps the combo box as it was."""
     rows_by_table: bool = False

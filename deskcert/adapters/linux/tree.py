@@ -65,12 +65,15 @@ def ref_of(node: str, app: Application) -> ObjectRef:
     return ObjectRef(bus or app.root.bus, slash + path)
 
 
-def visibility(facts: Facts, above: Field[bool], toolkit: Toolkit) -> Visibility:
+def visibility(facts: Facts, above: Field[bool], toolkit: Toolkit, *, to_scroll: bool = False) -> Visibility:
     """`above`: whether its parent is to be seen. A closed dialog, a closed menu, a tab that is not in front: hidden,
-    although the toolkit would still carry out an action there."""
+    although the toolkit would still carry out an action there. `to_scroll`: only to be brought into sight, which a
+    page's elements can be that are further down."""
     own = bounds_showing(facts, toolkit)
     if above != Known(True):
         return Visibility(above)
+    if to_scroll and toolkit.hides_by_state and own == Known(False) and facts.is_(State.VISIBLE):
+        return Visibility(Known(True), offscreen=True)
     if own == Known(False) and facts.word in words.ITEMS and isinstance(facts.box, Known) and facts.box.value[3] > 0:
         return Visibility(Known(True), offscreen=True)
     return Visibility(own if isinstance(own, Known | Unknown) else Known(False))
