@@ -42,6 +42,7 @@ class Supervisor:
         self._log.restart()
         self._start: Mapping[str, Any] = {"page": "orders", "faults": []}
         self._window = self._open()
+        self._stopped = False
 
     def _open(self) -> subprocess.Popen[str]:
         window = subprocess.Popen(
@@ -80,6 +81,8 @@ class Supervisor:
         self._store.reset(parse_seed(body.get("seed", {})), int(body.get("random_seed", 0)))
         self._log.restart()
         self._start = {"page": page, "faults": body.get("faults", [])}
+        if self._stopped:
+            self.kill()
         if self._window.poll() is not None:
             self._window = self._open()
         self.tell({"do": "start", **self._start})
@@ -90,6 +93,7 @@ class Supervisor:
         match do:
             case "hang":
                 self._window.send_signal(signal.SIGSTOP)
+                self._stopped = True
                 return {"applied": True}
             case "restart":
                 self.kill()
@@ -99,9 +103,16 @@ class Supervisor:
             case _:
                 return self.tell({"do": do, "args": dict(args)})
 
+    def pending(self) -> int:
+        """Effects that are on their way. A window that is stopped or has ended brings none any more."""
+        if self._stopped or self._window.poll() is not None:
+            return 0
+        return int(self.tell({"do": "pending"}).get("pending", 0))
+
     def kill(self) -> None:
         self._window.kill()
         self._window.wait()
+        self._stopped = False
 
 
 def _handler(supervisor: Supervisor, token: str) -> type[BaseHTTPRequestHandler]:
@@ -110,7 +121,7 @@ def _handler(supervisor: Supervisor, token: str) -> type[BaseHTTPRequestHandler]
             if self.path != f"/{token}/health":
                 self._answer(404, {"error": "there is nothing here"})
                 return
-            self._answer(200, {"ok": True, "effects": "enabled", "pending": 0, "kinds": list(KINDS)})
+            self._answer(200, {"ok": True, "effects": "enabled", "pending": supervisor.pending(), "kinds": list(KINDS)})
 
         def do_POST(self) -> None:
             does = {f"/{token}/start": supervisor.start, f"/{token}/perturb": supervisor.perturb}

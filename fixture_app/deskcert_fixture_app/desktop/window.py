@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +43,9 @@ class Desk(QMainWindow):
         self.name = "orders"
         self.extra: list[QWidget] = []
         """Windows that popped up."""
+        self.pending = 0
+        """Effects that are on their way."""
+        self._era = 0
         self.setWindowTitle(TITLE)
         self.setStyleSheet(STYLE)
         body = QWidget()
@@ -64,6 +67,7 @@ class Desk(QMainWindow):
             window.hide()
             window.deleteLater()
         self.extra = []
+        self._era, self.pending = self._era + 1, 0
         self.faults = parse_faults(faults)
         self.status.setText("Ready")
         self.show_page(page)
@@ -94,7 +98,7 @@ class Desk(QMainWindow):
                 self.status.setText("The office could not do that. Nothing was changed.")
             case "slow":
                 assert fault is not None
-                QTimer.singleShot(fault.ms, lambda: self._commit(control, row, write, body))
+                self._after(fault.ms, lambda: self._commit(control, row, write, body))
             case "confirm":
                 assert fault is not None
                 self._ask(fault.text or "Go on?", lambda: self._commit(control, row, write, body))
@@ -107,6 +111,17 @@ class Desk(QMainWindow):
                 self.refresh()
             case _:
                 self._commit(control, row, write, body)
+
+    def _after(self, ms: int, then: Callable[[], object]) -> None:
+        """Not at all, where another scenario has begun by then."""
+        self.pending, era = self.pending + 1, self._era
+
+        def due() -> None:
+            if era == self._era:
+                then()
+                self.pending -= 1
+
+        QTimer.singleShot(ms, due)
 
     def _commit(
         self, control: str, row: int, write: Write, body: Mapping[str, str] | None, *, shown: bool = True
@@ -135,6 +150,8 @@ class Desk(QMainWindow):
         return box
 
     def obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        if order["do"] == "pending":
+            return {"applied": True, "pending": self.pending}
         if order["do"] == "start":
             self.begin(str(order["page"]), order["faults"])
             return {"applied": True}
