@@ -51,7 +51,7 @@ def row(number: str, code: str | None, delivery: str) -> Callable[[Row], Row]:
 
 @pytest.fixture
 def page(tmp_path: Path, adapter: WebAdapter, witness: Witness) -> Iterator[GuardedPage]:
-    made = GuardedPage(tmp_path, adapter, witness, timeout_ms=300, kept_snapshots=3)
+    made = GuardedPage(tmp_path, adapter, witness, timeout_ms=3_000, kept_snapshots=3)
     yield made
     if made.ledger.poisoned is None:
         made.records()
@@ -101,7 +101,7 @@ async def _(page: GuardedPage) -> Answer:
 @row("5 not actionable in time", "TIMEOUT", "not_delivered")
 async def _(page: GuardedPage) -> Answer:
     await page.show(BUY + "<script>b.disabled=true</script>")
-    return await page("click", "Buy")
+    return await page("click", "Buy", timeout_ms=200)
 
 
 @row("6a policy", "POLICY_DENIED", "not_delivered")
@@ -128,7 +128,7 @@ async def _(page: GuardedPage) -> Answer:
     lease = page.session._desk.driver._lease
     await lease.take(100)
     try:
-        return await page("click", "Buy")
+        return await page("click", "Buy", timeout_ms=200)
     finally:
         lease.release()
 

@@ -35,7 +35,7 @@ async def browser(request: pytest.FixtureRequest) -> AsyncIterator[WebBrowser]:
 
 @pytest.fixture
 def page(tmp_path: Path, adapter: WebAdapter, witness: Witness) -> Iterator[GuardedPage]:
-    made = GuardedPage(tmp_path, adapter, witness, mode=Mode.FOCUS_FALLBACK, timeout_ms=1_000)
+    made = GuardedPage(tmp_path, adapter, witness, mode=Mode.FOCUS_FALLBACK, timeout_ms=3_000)
     yield made
     made.records()
 

@@ -62,7 +62,7 @@ SENT = ("delivered_unverified", "delivery_uncertain", "delivered_verified")
 
 @pytest.fixture
 def page(tmp_path: Path, adapter: WebAdapter, witness: Witness) -> Iterator[GuardedPage]:
-    made = GuardedPage(tmp_path, adapter, witness)
+    made = GuardedPage(tmp_path, adapter, witness, timeout_ms=3_000)
     yield made
     made.records()
 
@@ -134,11 +134,11 @@ async def test_at_every_point_of_the_pipeline(page: GuardedPage, point: str, fau
     "where",
     ["intent_recorded", "dispatched", "reached", "verified", "event pointerdown", "event click", "event change"],
 )
-async def test_a_killed_browser_never_leaves_a_not_delivered_behind(
+async def test_r043_a_killed_browser_never_leaves_a_not_delivered_behind(
     tmp_path: Path, witness: Witness, where: str
 ) -> None:
     browser = await WebBrowser.launch()
-    page = GuardedPage(tmp_path, await browser.open(), witness)
+    page = GuardedPage(tmp_path, await browser.open(), witness, timeout_ms=3_000)
 
     pids = await processes_of(page)
 

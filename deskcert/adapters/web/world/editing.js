@@ -4,6 +4,7 @@ function setValue(act, value = act.request.value) {
   const { el } = act;
   if (!isFocused(el)) act.do("focus", () => takeFocus(el));
   if (isEditingHost(el)) {
+    if (!hasFocus(el)) act.stop("beforeinput", ["states.focused"]);
     act.do("beforeinput", () => {
       getSelection().selectAllChildren(el);
       execCommand(document, value === "" ? "delete" : "insertText", false, value);
@@ -25,6 +26,15 @@ const setArea = setter(HTMLTextAreaElement.prototype);
 const setterOf = (el) => (el instanceof HTMLTextAreaElement ? setArea : setInput);
 
 
+// What is inserted goes to whatever has the focus, and a handler of the page may just have moved it.
+function insertText(act, text) {
+  if (!hasFocus(act.el)) act.stop("input", ["states.focused"]);
+  act.do("input", () => execCommand(document, "insertText", false, text));
+}
+
+// In an editable region the focus may stand further in.
+const hasFocus = (el) => isFocused(el) || (isEditingHost(el) && matches(el, ":focus-within"));
+
 const clear = (act) => setValue(act, "");
 
 // Character by character at the end of what is there, each with its keys, as a person's typing looks to the page.
@@ -39,7 +49,7 @@ function type(act) {
     const [keyCode, charCode] = [character.toUpperCase().charCodeAt(0), character.charCodeAt(0)];
     const event = (name, more) => new KeyboardEvent(name, { bubbles: true, cancelable: true, composed: true, view: window, key: character, keyCode, ...more });
     if (!keyed || (act.send("keydown", event("keydown")) && act.send("keypress", event("keypress", { charCode, keyCode: charCode }))))
-      act.do("input", () => execCommand(document, "insertText", false, character));
+      insertText(act, character);
     if (!isConnected(el)) act.stop("keyup", ["attached"]);
     if (keyed) act.send("keyup", event("keyup"));
   }

@@ -58,7 +58,7 @@ function typed(act, name) {
 }
 
 function insert(act, text) {
-  if (!isReadonly(act.el)) act.do("input", () => execCommand(document, "insertText", false, text));
+  if (!isReadonly(act.el)) insertText(act, text);
 }
 
 // Arrows: what the browser does by default with a native control. What a page does with them, it does itself.
