@@ -4,7 +4,10 @@
   the dispatch. A failure is an effect of another kind or on another row than was meant, a second effect, or any effect
   where the row was recycled, a twin put in or the program started again before the press.
 
-A task is one private desktop with one program on it, and 25 presses.
+- `agents`: each defect agent with a chance on the desktop, on the scenarios declared for it. A failure is another exit
+  code than 1, another attribution, or that the expected rule is not among the findings.
+
+A task of `actions` is one private desktop with one program on it, and 25 presses; of `agents`, one agent.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from deskcert.session.session import Session
 from deskcert_ledger import ProjectKey, RunLedger, SystemClock
 from deskcert_schema.errors import HarnessError
 from deskcert_schema.vocabulary import PipelinePoint
+from scripts.desktop_defects import AGENTS, defects
 from scripts.evidence_parts import Outcome, Part
 
 __all__ = ["GOAL", "NEVER_ACTED_ON", "PARTS", "Press", "judge", "presses"]
@@ -216,4 +220,7 @@ def presses(seed: str, units: int) -> Outcome:
     return asyncio.run(_presses(seed, units))
 
 
-PARTS = (Part("actions", GOAL, _TASK, presses, workers=4),)  # most of a press is waiting
+PARTS = (
+    Part("actions", GOAL, _TASK, presses, workers=4),  # most of a press is waiting
+    Part("agents", len(AGENTS), 1, defects),
+)

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(bool(lacking(fixture=True)), reason=f"no desktop
 
 MATRIX_FILE = Path(__file__).parents[2] / "fixture_app" / "deskcert_fixture_app" / "desktop_matrix.yaml"
 MATRIX: Mapping[str, Any] = strict_yaml.load(MATRIX_FILE.read_text(), name=MATRIX_FILE.name).value["agents"]
-IN_CI = ("stale_replayer", "retry_after_timeout", "boundary_prober")
-"""A handful, one for each kind of mistake; the others are run by hand before a release."""
+IN_CI = ("stale_replayer", "retry_after_timeout", "boundary_prober", "budget_ignorer", "terminal_hammerer")
+"""One for each attribution, on one scenario; all of them are in `make evidence ONLY=desktop` (docs/evidence)."""
 
 
 def _careful(certify: Certify) -> Campaign:
@@ -67,6 +67,12 @@ def test_a_defect_agent_is_caught_on_the_desktop_by_the_rule_for_it(certify: Cer
     assert run["attribution"] == declared["attribution"]
     assert declared["rule"] in {f["rule"] for f in campaign.verdict["findings"]}
     assert unproven(campaign.verdict["findings"], records(campaign.runs[0])) == []
+
+
+def test_each_attribution_is_tried() -> None:
+    assert {MATRIX[agent]["attribution"] for agent in IN_CI} == {
+        declared["attribution"] for declared in MATRIX.values()
+    }
 
 
 @pytest.mark.parametrize("agent", sorted(MATRIX))

@@ -18,11 +18,15 @@ QLabel#heading { font-size: 20px; font-weight: 700; color: #1f3d36; padding: 6px
 QWidget#row { background: white; border: 1px solid #dfe5df; border-radius: 6px; }
 QWidget#row QLabel { color: #33433d; background: transparent; border: none; }
 QLabel#number { font-weight: 700; color: #1f3d36; }
-QLabel#state { color: #6a5a1f; background: #f5eed2; border-radius: 8px; padding: 2px 8px; }
+QWidget#row QLabel#number { color: #1f3d36; }
+QWidget#row QLabel#state { color: #6a5a1f; background: #f5eed2; border-radius: 8px; padding: 2px 8px; }
+QWidget#page QLabel { color: #33433d; }
+QWidget#page QLabel#entry { background: white; border: 1px solid #dfe5df; border-radius: 6px; padding: 7px 12px; }
 QPushButton { background: white; border: 1px solid #b9c7bf; border-radius: 4px; padding: 5px 12px; color: #1f3d36; }
 QPushButton:hover { background: #eef4f0; }
 QPushButton:disabled { color: #a4afa9; background: #f0f2f0; border-color: #dde3df; }
 QPushButton#danger { color: #9a2a1f; border-color: #dcb2ac; }
+QPushButton#danger:disabled { color: #c9b0ac; background: #f4f1f0; border-color: #e6dcda; }
 QLineEdit, QPlainTextEdit { background: white; border: 1px solid #b9c7bf; border-radius: 4px; padding: 5px;
   color: #22302b; }
 QGroupBox { font-weight: 600; color: #1f3d36; border: 1px solid #d5ded8; border-radius: 6px; margin-top: 12px;

@@ -194,7 +194,7 @@ def customers(desk: Desk) -> Page:
     across.addStretch(1)
     page.box.addLayout(across)
     for row in desk.store.all("select * from customers order by id limit ?", _MOST_ROWS):
-        page.box.addWidget(QLabel(f"{row['name']} · {row['city']}, {row['country']}"))
+        page.box.addWidget(_entry(f"{row['name']} · {row['city']}, {row['country']}"))
     page.box.addStretch(1)
     return page
 
@@ -204,6 +204,7 @@ def notes(desk: Desk) -> Page:
     group = QGroupBox("Write to the team")
     inside = QHBoxLayout(group)
     text = page.field("New note", "note")
+    text.setPlaceholderText("New note")
     inside.addWidget(text, 1)
     inside.addWidget(
         page.button("Save note", "note", lambda: desk.act("note", 0, writes.save_note, {"body": text.text()}))
@@ -218,11 +219,16 @@ def notes(desk: Desk) -> Page:
     )
     page.box.addWidget(group)
     for row in desk.store.notes(None)[:_MOST_ROWS]:
-        said = QLabel(row["body"])
-        said.setWordWrap(True)
-        page.box.addWidget(said)
+        page.box.addWidget(_entry(row["body"]))
     page.box.addStretch(1)
     return page
+
+
+def _entry(text: str) -> QLabel:
+    said = QLabel(text)
+    said.setObjectName("entry")
+    said.setWordWrap(True)
+    return said
 
 
 def settings(desk: Desk) -> Page:
@@ -244,7 +250,10 @@ def settings(desk: Desk) -> Page:
         told = {**now, "company": company.text(), "reply_to": reply.text(), "weekly_report": report}
         desk.act("settings", 0, writes.save_settings, told)
 
-    inside.addWidget(page.button("Save settings", "settings", save))
+    below = QHBoxLayout()
+    below.addWidget(page.button("Save settings", "settings", save))
+    below.addStretch(1)
+    inside.addLayout(below)
     page.box.addWidget(group)
     danger = QGroupBox("Danger zone")
     across = QHBoxLayout(danger)
