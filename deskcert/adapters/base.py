@@ -72,6 +72,8 @@ class ObserveOptions:
     budget_ms: int = 3_000
     interactive_only: bool = False
     include_bounds: bool = False
+    root: Handle | None = None
+    """Only this element and what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class RawObservation:
     reasons: tuple[str, ...] = ()
     """Why it is not complete, one sentence each."""
     observe_us: int = 0
+    cut: bool = False
+    """A budget ended it, not something of the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ class _Run:
                 self.rules = policy.compile_policy(start["content"], digest=start["digest"])
             case RecordKind.OBSERVATION:
                 self.windows[record.seq] = _window(data["window"])
-                self.newest = record.seq
+                if not data.get("options", {}).get("root"):  # a look into a part is none at the whole
+                    self.newest = record.seq
             case RecordKind.ACTION_DENIED:
                 self.decisions += 1
                 self._denied(record.seq, data)

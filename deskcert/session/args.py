@@ -119,21 +119,8 @@ def one_of(*words: str) -> Reader:
 KNOWN_ARGUMENTS: Final = frozenset(
     (
         *("ref", "to", "timeout_ms", "repeat_of", "property", "state", "url", "outcome", "key"),
-        *(
-            "direction",
-            "amount",
-            "role",
-            "first",
-            "last",
-            "nth",
-            "count",
-            "limit",
-            "exact",
-            "predicate",
-            "dialog",
-            "tab",
-            "download",
-        ),
+        *("direction", "amount", "role", "first", "last", "nth", "count", "limit", "exact", "predicate"),
+        *("dialog", "tab", "download", "root", "surface", "skeleton"),
         *("app", "pid", "force", "window", "x", "y", "width", "height"),
         *("navigation", "network_quiet_ms", "ms", "stop_on_error"),
         *("interactive_only", "compact", "max_depth", "include_bounds", "budget_ms", "max_nodes"),

@@ -75,8 +75,8 @@ class Desk:
     state: State
     happenings: Happenings
 
-    def saved(self, ref: Ref) -> Saved:
-        """(1) (2) What was saved for a ref. Raises `Refused`."""
+    def saved(self, ref: Ref, *, to_look_into: bool = False) -> Saved:
+        """(1) (2) What was saved for a ref. Raises `Refused`, also for one that is only there to be looked into."""
         snapshot = self.state.snapshots.find(ref.snapshot)
         if snapshot is None:
             raise Refused(
@@ -95,6 +95,15 @@ class Desk:
                 kind=DetailKind.RESOLUTION_COMPLETE_ABSENCE,
                 target={"ref": str(ref)},
                 snapshot_seq=snapshot.seq,
+            )
+        if found.node.get("anchor") is True and not to_look_into:
+            raise Refused(
+                Code.ACTION_NOT_SUPPORTED,
+                f"{ref} is a part of the page, cut off in a skeleton; it can only be looked into",
+                phase="resolve",
+                suggestion=f"snapshot with root {ref} shows what is in it, with refs of its own",
+                target=target_of(found),
+                snapshot_seq=found.snapshot_seq,
             )
         return found
 

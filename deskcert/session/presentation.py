@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from deskcert.adapters.base import RawNode
@@ -25,6 +25,8 @@ class Display:
     max_depth: int | None = None
     include_bounds: bool = False
     """In CSS pixels."""
+    surface: frozenset[str] = frozenset()
+    """Only what stands under nodes of these roles; empty: everything."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ def nested(snapshot: Snapshot, display: Display) -> dict[str, Any]:
 
 def text_form(snapshot: Snapshot, display: Display) -> str:
     """One line a node, always compact: role, name, states, value, ref. `e8` stands for `@<snapshot id>:e8`."""
-    compact = Display(display.interactive_only, compact=True, max_depth=display.max_depth)
+    compact = replace(display, compact=True)
     lines = [f"@{snapshot.id} {_quoted(snapshot.window.title)} {'complete' if snapshot.complete else 'INCOMPLETE'}"]
     for depth, branch in _walk(_branches(snapshot.nodes, compact), 0):
         lines.append("  " * depth + _line(branch))
@@ -61,7 +63,7 @@ def shown_within(snapshot: Snapshot, display: Display, limit: int = MAX_BYTES) -
     """Tree, text, and whether a part had to be left out of this answer (never out of the record) to fit a line."""
     text = text_form(snapshot, display)
     of_text = _size(text)
-    for attempt in (display, Display(interactive_only=True, compact=True, max_depth=display.max_depth)):
+    for attempt in (display, replace(display, interactive_only=True, compact=True)):
         tree = nested(snapshot, attempt)
         cut = attempt is not display
         if len(snapshot.nodes) < 500 or _size(tree) + of_text <= limit:
@@ -94,6 +96,8 @@ def _branches(nodes: Sequence[RawNode], display: Display) -> list[_Branch]:
         branch = _Branch(node)
         (path[-1].children if path else roots).append(branch)
         path.append(branch)
+    if display.surface:
+        roots = [b for root in roots for b in _of_roles(root, display.surface)]
     if display.max_depth is not None:
         _clamp(roots, display.max_depth)
     if display.interactive_only:
@@ -101,6 +105,13 @@ def _branches(nodes: Sequence[RawNode], display: Display) -> list[_Branch]:
     if display.compact:
         roots = [c for b in roots for c in _compacted(b, None)]
     return roots
+
+
+def _of_roles(branch: _Branch, roles: frozenset[str]) -> list[_Branch]:
+    """The outermost of these roles."""
+    if branch.node.get("role") in roles:
+        return [branch]
+    return [b for child in branch.children for b in _of_roles(child, roles)]
 
 
 def _clamp(branches: list[_Branch], depth: int) -> None:

@@ -59,6 +59,8 @@ class Snapshot:
     """In pre-order, as observed; those with a ref carry its number under `ref`."""
     ref_count: int
     complete: bool
+    whole: bool = True
+    """Of the page, not of a part of it."""
 
     def saved(self, n: int) -> Saved | None:
         """The node with number `n`, or None."""
@@ -72,9 +74,11 @@ class Snapshot:
 class SnapshotStore:
     def __init__(self, kept: int = KEPT) -> None:
         self._kept, self._by_id = kept, OrderedDict[str, Snapshot]()
+        self._newest: Snapshot | None = None
 
     def add(self, snapshot: Snapshot) -> None:
         self._by_id[snapshot.id] = snapshot
+        self._newest = snapshot if snapshot.whole else self._newest
         while len(self._by_id) > self._kept:
             self._by_id.popitem(last=False)
 
@@ -83,11 +87,14 @@ class SnapshotStore:
 
     @property
     def newest(self) -> Snapshot | None:
-        return next(reversed(self._by_id.values()), None)
+        """The newest look at the whole page: a look into a part shows nothing of what else an action did."""
+        return self._newest
 
 
-def numbered(nodes: Sequence[RawNode]) -> tuple[tuple[RawNode, ...], int]:
-    """The same nodes, those that get a ref with its number under `ref`; and how many that are."""
+def numbered(nodes: Sequence[RawNode], *, skeleton: int | None = None) -> tuple[tuple[RawNode, ...], int]:
+    """The same nodes, those that get a ref with its number under `ref`; and how many that are. `skeleton`: the depth at
+    which the page is shown cut off. What is cut there and can be acted on in no way gets a ref too, to look into; these
+    numbers come after all others, so that no display changes what another ref means."""
     count, out = 0, list[RawNode]()
     for node in nodes:
         if _gets_ref(node):
@@ -95,7 +102,20 @@ def numbered(nodes: Sequence[RawNode]) -> tuple[tuple[RawNode, ...], int]:
             out.append({**node, "ref": count})
         else:
             out.append(node)
+    if skeleton is not None:
+        for at, node in enumerate(out):
+            if _is_anchor(out, at, skeleton):
+                count += 1
+                out[at] = {**node, "ref": count, "anchor": True}
     return tuple(out), count
+
+
+def _is_anchor(nodes: Sequence[RawNode], at: int, depth: int) -> bool:
+    node = nodes[at]
+    if node["d"] - nodes[0]["d"] != depth or "ref" in node or not isinstance(node.get("node"), str):
+        return False
+    after = nodes[at + 1] if at + 1 < len(nodes) else node
+    return bool(after["d"] > node["d"])
 
 
 def _gets_ref(node: RawNode) -> bool:

@@ -40,6 +40,13 @@ COMMANDS: Final[Mapping[str, CommandInfo]] = MappingProxyType(
         "snapshot": CommandInfo(
             "Look at the page: its elements, with a ref for each that can be acted on.",
             (
+                Param("root", REF.schema, "Only what is in this element, with new refs; for parts of a skeleton."),
+                Param(
+                    "surface",
+                    {"type": "string", "enum": ["window", "dialog", "menu", "listbox", "tooltip"]},
+                    "Only what is in what is open of this sort.",
+                ),
+                flag("skeleton", "Three levels; what is cut off has a ref, for root."),
                 flag("interactive_only", "Only branches that hold a ref."),
                 flag("compact", "Without groups that say nothing."),
                 number("max_depth", 0, 50, "Levels shown."),

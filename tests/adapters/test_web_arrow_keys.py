@@ -28,7 +28,7 @@ w.onkeydown=e=>{if(e.key==='ArrowRight')w.setAttribute('aria-valuenow',1+Number(
 
 @pytest.fixture
 def page(tmp_path: Path, adapter: WebAdapter, witness: Witness) -> Iterator[GuardedPage]:
-    made = GuardedPage(tmp_path, adapter, witness)
+    made = GuardedPage(tmp_path, adapter, witness, timeout_ms=3_000)
     yield made
     made.records()
 
@@ -77,7 +77,7 @@ async def test_a_rule_about_values_means_arrows_too(tmp_path: Path, adapter: Web
     policy = {"version": 1, "deny": [{"id": "no-amount", "action": "set-value", "role": "spinbutton", "reason": "no"}]}
     for mode in (Mode.HEADLESS, Mode.FOCUS_FALLBACK):
         (tmp_path / mode.value).mkdir()
-        page = GuardedPage(tmp_path / mode.value, adapter, witness, policy=policy, mode=mode)
+        page = GuardedPage(tmp_path / mode.value, adapter, witness, policy=policy, mode=mode, timeout_ms=3_000)
         await page.show(CONTROLS)
         denied = await page("press", "Number", key="ArrowUp")
         assert denied["error"]["code"] == "POLICY_DENIED"

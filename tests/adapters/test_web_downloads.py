@@ -46,7 +46,7 @@ async def tabs(browser: WebBrowser, witness: Witness) -> AsyncIterator[WebTabs]:
 
 
 def guarded(folder: Path, tabs: Any, witness: Witness, **options: Any) -> GuardedPage:
-    return GuardedPage(folder, tabs, witness, policy=POLICY, timeout_ms=1_000, **options)
+    return GuardedPage(folder, tabs, witness, policy=POLICY, timeout_ms=3_000, **options)
 
 
 async def test_a_download_is_kept_under_a_number_and_told(tmp_path: Path, tabs: WebTabs, witness: Witness) -> None:

@@ -37,7 +37,7 @@ for (const list of [done, bin]) {
 
 @pytest.fixture
 def page(tmp_path: Path, adapter: WebAdapter, witness: Witness) -> Iterator[GuardedPage]:
-    made = GuardedPage(tmp_path, adapter, witness)
+    made = GuardedPage(tmp_path, adapter, witness, timeout_ms=3_000)
     yield made
     made.records()
 

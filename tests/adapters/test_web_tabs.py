@@ -45,7 +45,7 @@ class TabbedPage(GuardedPage):
 async def page(tmp_path: Path, browser: WebBrowser, witness: Witness) -> AsyncIterator[TabbedPage]:
     witness.pages |= {"/other": OTHER, "/asks": ASKS, "/wire": "<title>Wire</title><button>Send</button>"}
     opened: WebTabs = await browser.open_tabs()
-    made = TabbedPage(tmp_path, opened, witness, policy=POLICY, timeout_ms=1_000)
+    made = TabbedPage(tmp_path, opened, witness, policy=POLICY, timeout_ms=3_000)
     await made.show(OPENER)
     yield made
     made.records()

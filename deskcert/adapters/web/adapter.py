@@ -182,7 +182,7 @@ class WebAdapter(PageCommands):
             )
             try:
                 await self._processes.catch_up()
-                await found.run()
+                await found.run(self._within(options.root))
             except (ChannelRefused, ChannelLost) as error:
                 # The document went away under the walk: the next one is read from its beginning.
                 self._check_alive()
@@ -201,16 +201,28 @@ class WebAdapter(PageCommands):
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._processes.settle(), patience)
                 elif self._frames.main.loader == before:
-                    return self._observation(found, before, started)
+                    return self._observation(found, before, started, options)
             if time.monotonic() > deadline:
                 break
         raise AdapterError(f"the page could not be read: {why}", kind=DetailKind.OBSERVATION_INCOMPLETE)
 
-    def _observation(self, found: Observation, document: str, started: float) -> RawObservation:
-        self._title = found.title
+    def _observation(
+        self, found: Observation, document: str, started: float, options: ObserveOptions
+    ) -> RawObservation:
+        self._title = found.title if options.root is None else self._title
         window = WindowState(self._target, found.title, found.url, document)
         took = int((time.monotonic() - started) * 1_000_000)
-        return RawObservation(window, tuple(found.nodes), not found.reasons, tuple(found.reasons), took)
+        if options.root is not None:
+            window = replace(window, title=self._title, url=self._frames.main.url)
+        return RawObservation(window, tuple(found.nodes), not found.reasons, tuple(found.reasons), took, found.cut)
+
+    def _within(self, root: Handle | None) -> tuple[Frame, str] | None:
+        if root is None:
+            return None
+        place = self._frame_of(root)
+        if place is None:
+            raise AdapterError("the element's document is gone", kind=DetailKind.RESOLUTION_DOCUMENT_CHANGED)
+        return place
 
     async def probe(self, handle: Handle, action: Action, *, budget_ms: int) -> Probed:
         if self._alive.reason is not None:

@@ -61,14 +61,21 @@ class Observation:
         self.reasons: list[str] = []
         self.loading: list[Frame] = []
         """Frames whose document was not parsed yet."""
+        self.cut = False
+        """A budget ended it."""
+        self._root: str | None = None
+        self._begun_in = frames.main
         self.arriving = False
         """A frame's document had not come yet."""
 
-    async def run(self) -> None:
+    async def run(self, within: tuple[Frame, str] | None = None) -> None:
+        """`within`: a document, and the element of it to look into."""
         main = self._frames.main
-        raw = await self._walk(main, depth=0)
+        frame, self._root = (main, None) if within is None else within
+        self._begun_in = frame
+        raw = await self._walk(frame, depth=0)
         self.title, self.url = raw["title"], raw["url"]
-        await self._join(raw, main, suffix="")
+        await self._join(raw, frame, suffix="" if frame is main else f"@{frame.loader}")
 
     def _left_ms(self) -> int:
         return max(1, int((self._deadline - time.monotonic()) * 1000))
@@ -96,11 +103,13 @@ class Observation:
             "budget_ms": budget,
             "include_bounds": self._options.include_bounds,
             "depth": depth,
+            "root": self._root if depth == 0 else None,
         }
         found: dict[str, Any] = json.loads(await self._evaluate(frame, "walk", [json.dumps(asked)], budget + _GRACE_MS))
         return found
 
     async def _join(self, raw: Mapping[str, Any], frame: Frame, *, suffix: str) -> None:
+        self.cut = self.cut or raw["stopped"]
         for reason in raw["reasons"]:
             self._because(reason)
         if raw["loading"]:
@@ -119,7 +128,8 @@ class Observation:
             self.nodes.append(node)
             if holds:
                 await self._enter(node, child)
-        for owner in children:
+        # Around an element that alone is looked into there are frames that do not belong to it.
+        for owner in children if self._root is None or frame is not self._begun_in else ():
             await self._left_out(frame, owner)
 
     async def _enter(self, node: dict[str, Any], child: Frame | None) -> None:

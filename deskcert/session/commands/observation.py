@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, assert_never
+from typing import Any, Final, NoReturn, assert_never
 
-from deskcert.adapters.base import Action, Gone, Live, ObserveOptions, Unreadable
+from deskcert.adapters.base import Action, Gone, Handle, Live, ObserveOptions, Unreadable
 from deskcert.contract.envelope import LedgerPlace, success
 from deskcert.contract.evidence import ABSENT, Absent, Evidence, Field, Known, Unknown
-from deskcert.contract.refs import snapshot_id
+from deskcert.contract.refs import Ref, snapshot_id
 from deskcert.guard.identity import Changed, Doubtful, Same, compare
+from deskcert.guard.rules import role_of
 from deskcert.session.answers import Refused
 from deskcert.session.args import Arg, boolean, one_of, ref, whole_number
 from deskcert.session.desk import Call, Desk, Handler, target_of
@@ -22,31 +23,101 @@ __all__ = ["COMMANDS", "live", "not_observed", "observed"]
 
 _DEFAULT: Final = ObserveOptions()
 _LOOK_MS: Final = 2_000
+_SKELETON: Final = 3
+"""Levels of a skeleton at most."""
+_SURFACES: Final[Mapping[str, frozenset[str]]] = {
+    "window": frozenset(),
+    "dialog": frozenset({"dialog", "alertdialog"}),
+    "menu": frozenset({"menu", "menubar"}),
+    "listbox": frozenset({"listbox"}),
+    "tooltip": frozenset({"tooltip"}),
+}
 
 
 async def _snapshot(desk: Desk, call: Call) -> dict[str, Any]:
     wanted = call.values
+    root, surface, depth = wanted["root"], wanted["surface"], wanted["max_depth"]
+    if root is not None and surface is not None:
+        raise Refused(Code.INVALID_ARGS, "snapshot takes root or surface, not both", phase="parse")
+    if wanted["skeleton"]:
+        depth = _SKELETON if depth is None else min(depth, _SKELETON)
     options = ObserveOptions(
-        budget_ms=wanted["budget_ms"], max_nodes=wanted["max_nodes"], include_bounds=wanted["include_bounds"]
+        budget_ms=wanted["budget_ms"],
+        max_nodes=wanted["max_nodes"],
+        include_bounds=wanted["include_bounds"],
+        root=None if root is None else await _root(desk, root, call),
     )
-    snapshot, reasons = await observed(desk, options, dict(wanted))
+    asked = dict(wanted) | ({} if root is None else {"root": str(root)})
+    snapshot, reasons = await observed(desk, options, asked, skeleton=depth if wanted["skeleton"] else None)
+    roles = _SURFACES[surface or "window"]
+    if roles and not any(node.get("role") in roles for node in snapshot.nodes):
+        _no_surface(str(surface), snapshot, reasons)
     shown = Display(
-        wanted["interactive_only"], wanted["compact"], wanted["max_depth"], include_bounds=wanted["include_bounds"]
+        wanted["interactive_only"], wanted["compact"], depth, include_bounds=wanted["include_bounds"], surface=roles
     )
     return success(Command.SNAPSHOT, _data(snapshot, shown, reasons), ledger=LedgerPlace(snapshot.seq))
 
 
-async def observed(desk: Desk, options: ObserveOptions, wanted: Mapping[str, Any]) -> tuple[Snapshot, tuple[str, ...]]:
+def _no_surface(surface: str, snapshot: Snapshot, reasons: tuple[str, ...]) -> NoReturn:
+    if not snapshot.complete:
+        raise Refused(
+            Code.APP_UNRESPONSIVE,
+            f"that there is no {surface} is not established: {'; '.join(reasons)}",
+            phase="resolve",
+            kind=DetailKind.OBSERVATION_INCOMPLETE,
+        )
+    raise Refused(
+        Code.ELEMENT_NOT_FOUND,
+        f"no {surface} is open",
+        phase="resolve",
+        kind=DetailKind.RESOLUTION_COMPLETE_ABSENCE,
+        suggestion="list-surfaces shows what is",
+    )
+
+
+async def _root(desk: Desk, ref: Ref, call: Call) -> Handle:
+    """The element to look into, if it is still what it was. What can be acted on is known by all that identity rests
+    on; a part of the page by its node and its role. Raises `Refused`."""
+    saved = desk.saved(ref, to_look_into=True)
+    if saved.node.get("anchor") is not True:
+        await live(desk, saved, call)
+        return saved.handle
+    try:
+        probed = await desk.adapter.probe(saved.handle, Action(call.command), budget_ms=_LOOK_MS)
+    except AdapterError as exc:
+        probed = Unreadable(str(exc))
+    match probed:
+        case Live(evidence) if role_of(evidence.role) == role_of(str(saved.node.get("role", ""))):
+            return saved.handle
+        case Live():
+            raise _stale(saved, "it is another part of the page now", DetailKind.RESOLUTION_IDENTITY_CHANGED)
+        case Gone(reason):
+            raise _stale(saved, f"the element is gone ({reason})", DetailKind.RESOLUTION_COMPLETE_ABSENCE)
+        case Unreadable(why):
+            raise _unreadable(saved, f"the element could not be read: {why}")
+
+
+async def observed(
+    desk: Desk, options: ObserveOptions, wanted: Mapping[str, Any], *, skeleton: int | None = None
+) -> tuple[Snapshot, tuple[str, ...]]:
     """A new snapshot, recorded, and why it is not complete. `wanted` is what the record says was asked."""
     try:
         raw = await desk.adapter.observe(options)
     except AdapterError as exc:
         raise not_observed(exc) from exc
-    nodes, count = numbered(raw.nodes)
+    nodes, count = numbered(raw.nodes, skeleton=skeleton)
     made = snapshot_id(desk.rng(6))
     payload = observation_payload(made, raw, nodes, wanted, desk.options.bait)
     receipt = await desk.records.write(RecordKind.OBSERVATION, payload, durable=False)
-    snapshot = Snapshot(made, receipt.seq, raw.window, nodes, count, raw.complete)
+    snapshot = Snapshot(made, receipt.seq, raw.window, nodes, count, raw.complete, whole=options.root is None)
+    if raw.cut and not snapshot.whole:
+        raise Refused(
+            Code.TIMEOUT,
+            f"not all that is in it could be read: {'; '.join(raw.reasons)}",
+            phase="resolve",
+            kind=DetailKind.OBSERVATION_INCOMPLETE,
+            suggestion="give it a larger budget_ms or max_nodes, or look into a smaller part",
+        )
     desk.state.snapshots.add(snapshot)
     await desk.at_point(PipelinePoint.OBSERVED, desk.state.actions + 1)
     return snapshot, raw.reasons
@@ -182,6 +253,9 @@ COMMANDS: Final = (
     Handler(
         Command.SNAPSHOT,
         (
+            Arg("root", ref),
+            Arg("surface", one_of(*_SURFACES)),
+            Arg("skeleton", boolean, default=False),
             Arg("interactive_only", boolean, default=False),
             Arg("compact", boolean, default=False),
             Arg("max_depth", whole_number(0, 50)),

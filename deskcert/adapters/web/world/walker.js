@@ -227,7 +227,8 @@ class Table {
 
 function walk(options) {
   const state = new Walk(options);
-  const root = documentRoot();
+  const root = options.root ? nodeOf(options.root) : documentRoot();
+  if (root === null && options.root) state.stop("the element to look into was removed");
   const place = { depth: options.depth ?? 0, count: 0, cut: false, quiet: false, pointer: false };
   during(() => {
     if (root !== null) state.visit(root, place, 0);
@@ -236,6 +237,6 @@ function walk(options) {
   const tables = Object.fromEntries(Object.entries(state.shared).map(([key, table]) => [key, table.values]));
   return {
     title: documentTitle(), url: documentURL(), rows: state.rows, tables, reasons: [...state.reasons],
-    observed: state.observed, hosts: state.hosts, loading: documentState() === "loading",
+    observed: state.observed, stopped: state.stopped, hosts: state.hosts, loading: documentState() === "loading",
   };
 }
