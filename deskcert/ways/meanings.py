@@ -53,7 +53,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "resolution_identity_changed": "The element is there, and is another one now.",
         "resolution_document_changed": "The page has been loaded anew.",
         "resolution_traversal_incomplete": "Not everything could be looked at, so that it is gone is not established.",
-        "interceptor_late": "The document was there before the guard, so physical input cannot be held back in it. Reload it.",
+        "interceptor_late": "The document was there before the guard: physical input cannot be held back. Reload it.",
         "pending_dialog": "A native dialog is open and blocks the page.",
         "navigation_failed": "The page did not load.",
         "wait_timeout": "What was waited for did not come in time.",
