@@ -166,6 +166,19 @@ async def test_a_launched_program_is_seen_and_its_exit_too(guarded: GuardedDeskt
     assert sorted(set(again_judged)) == [("close-app", "no-zenity"), ("launch", "no-zenity")]
 
 
+async def test_a_launched_program_that_cannot_say_its_name_keeps_it(guarded: GuardedDesktop, desktop: Desktop) -> None:
+    """On a busy machine it may take its time to answer; it was called by the launch's own word then."""
+    assert (await guarded("launch", app="message", timeout_ms=20_000))["ok"]
+    (pid,) = programs_with(desktop, "--title=Launched")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        apps = (await guarded("list-apps"))["data"]["apps"]
+        assert {a["name"] for a in apps if a["guarded"]} == {"qt-window", "zenity"}
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert delivery(await guarded("close-app", pid=pid)) == "delivered_verified"
+
+
 async def test_a_program_that_ends_at_once_is_no_success(guarded: GuardedDesktop) -> None:
     failed = await guarded("launch", app="short")
     assert failed["error"]["details"]["kind"] == "post_action_verification"

@@ -50,6 +50,8 @@ class LinuxDesktop:
         self._bus, self._desk, self._app, self._programs = bus, desk, app, programs
         self._clipboard = Clipboard(display)
         self._launched: dict[str, tuple[str, Program]] = {}
+        """By generation: what it is called, and the program. Until it has said what it is called, which a busy machine
+        delays, it is known by its file's name, as it was when the policy judged its launch."""
 
     # Looking
 
@@ -66,7 +68,10 @@ class LinuxDesktop:
             guarded = own is not None and own.generation == _generation(one.process)
             # One that hangs cannot say what it is called; it is known since it could.
             known = own.name if guarded and own is not None else None
-            seen.append(_app(one.name.value if isinstance(one.name, Known) else known, one.process, guarded=guarded))
+            name = one.name.value if isinstance(one.name, Known) else known
+            if guarded and name and (kept := self._launched.get(_generation(one.process))):
+                self._launched[_generation(one.process)] = name, kept[1]
+            seen.append(_app(name, one.process, guarded=guarded))
         there = {app.pid for app in seen}
         return (*seen, *(app for app in mine.values() if app.pid not in there))
 
@@ -123,7 +128,7 @@ class LinuxDesktop:
             if error.delivery != Delivery.NOT_DELIVERED:
                 return _sent("exec", ReadBack(False, str(error)))
             return _not_sent(str(error))
-        self._launched[_generation(program.process)] = name, program
+        self._launched[_generation(program.process)] = PurePath(command[0]).name, program
         return _sent("exec", await self._appeared(program, deadline))
 
     async def _appeared(self, program: Program, deadline: Deadline) -> ReadBack:

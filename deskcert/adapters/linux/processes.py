@@ -19,8 +19,8 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        found = process(self.pid)
-        return found == self and state_of(self.pid) not in ("Z", "X")
+        fields = _stat(self.pid)  # once: between two looks it could end and be buried
+        return fields is not None and int(fields[19]) == self.start and fields[0] not in ("Z", "X")
 
 
 def process(pid: int) -> Process | None:
