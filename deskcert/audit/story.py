@@ -207,11 +207,33 @@ def _words(kind: str, data: Mapping[str, Any]) -> tuple[Group, str, str, str, To
             return Group.AGENT, f"agent {event}", str(data.get("detail", data.get("program", ""))), "", tone
         case RecordKind.NET_ALLOWED | RecordKind.NET_BLOCKED | RecordKind.NET_ANSWER:
             return _network(kind, data)
+        case RecordKind.SURFACE:
+            return Group.OTHER, str(data.get("event", "")).replace("_", " "), f"→ {data.get('url')}", "", Tone.INFO
+        case RecordKind.DOWNLOAD:
+            return _download(data)
         case RecordKind.COMPONENT_LOST | RecordKind.RECOVERY | RecordKind.BLOB_MISSING:
             said = " ".join(str(data.get(k)) for k in ("component", "detail") if data.get(k) is not None)
             return Group.TROUBLE, kind, said, "", Tone.BAD
         case _:
             return Group.OTHER, kind, "", "", Tone.QUIET
+
+
+def _download(data: Mapping[str, Any]) -> tuple[Group, str, str, str, Tone]:
+    name = f"{data.get('id')}"
+    if data.get("event") == "begun":
+        target = _dict(data.get("target"))
+        denied = data.get("kept") is not True
+        told = f"{target.get('file')} from {target.get('url')}"
+        return (
+            Group.DENIAL if "rule" in data else Group.OTHER,
+            f"download {name}",
+            told,
+            "denied" if denied else "",
+            Tone.BAD if denied else Tone.INFO,
+        )
+    if "failed" in data:
+        return Group.OTHER, f"download {name}", str(data["failed"]), "failed", Tone.WARN
+    return Group.OTHER, f"download {name}", f"{data.get('bytes')} bytes", "kept", Tone.INFO
 
 
 def _network(kind: str, data: Mapping[str, Any]) -> tuple[Group, str, str, str, Tone]:
@@ -237,7 +259,8 @@ def _target(data: Mapping[str, Any]) -> str:
     inner = context[-1] if isinstance(context, list) and context else None
     where = f" in {inner[0]} {inner[1]}" if isinstance(inner, list) and len(inner) == 2 else ""
     key = _dict(data.get("args")).get("key")
-    return (f"{key} on " if key else "") + told + where
+    onto = f" onto {_target({'target': target['to']})}" if isinstance(target.get("to"), Mapping) else ""
+    return (f"{key} on " if key else "") + told + where + onto
 
 
 def _item(item: Any) -> str:
