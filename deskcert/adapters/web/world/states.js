@@ -128,16 +128,19 @@ function disabledAt(el, around = false) {
 // A live collection: asking it costs nothing while the page has no dialog.
 const dialogs = method(Document.prototype, "getElementsByTagName")(document, "dialog");
 
+// All that is outside the modal dialog on top is inert: other dialogs, and popovers that are not in it, as well.
 function behindModal(el) {
-  if (dialogs.length === 0 || ![...dialogs].some((d) => matches(d, ":modal"))) return false;
-  for (let at = el; at !== null; at = parentOf(at)) if (tagOf(at) === "dialog" && matches(at, ":modal")) return false;
-  return !isPopoverOpen(el);
+  if (dialogs.length === 0) return false;
+  const top = modalOnTop();
+  return top !== null && !flatContains(top, el);
 }
 
-const isPopoverOpen = (el) => {
-  const host = closest(el, "[popover]");
-  return host !== null && matches(host, ":popover-open");
-};
+function modalOnTop() {
+  const modal = [...dialogs].filter((d) => matches(d, ":modal"));
+  // Which of several was opened last is not told; but a pointer gets to that one alone.
+  if (modal.length > 1) return modal.find((d) => pointsOf(d).some(([x, y]) => flatContains(d, deepestAt(x, y)))) ?? modal.at(-1);
+  return modal[0] ?? null;
+}
 
 // Capabilities that make sense on the element; whether it is visible or enabled now is another question.
 function actionsOf(el, role) {
@@ -169,6 +172,13 @@ function offers(el, role, command) {
   return needed === null || actionsOf(el, role).some((action) => needed.includes(action));
 }
 
+// An empty region keeps a line end, so that there is a line to write in.
+const innerText = getter(HTMLElement.prototype, "innerText");
+function regionText(el) {
+  const text = innerText(el);
+  return text === "\n" ? "" : text;
+}
+
 // A field's value. A secure one is withheld here, before it leaves the page.
 function valueOf(el, role) {
   switch (htmlTag(el)) {
@@ -177,7 +187,8 @@ function valueOf(el, role) {
     case "textarea": return isSecure(el) ? null : areaValue(el);
     case "select": return [...selectedOptions(el)].map((o) => optionText(o)).join(", ");
   }
-  if (isEditingHost(el)) return isSecure(el) ? null : el.innerText;
+  if (isEditingHost(el)) return isSecure(el) ? null : regionText(el);
+  if (role === "combobox" && isHTML(el) && query(el, "input, textarea") === null) return orNull(clean(innerText(el)));
   if (role === "slider" || role === "spinbutton" || role === "progressbar" || role === "meter" || role === "scrollbar")
     return attr(el, "aria-valuetext") ?? attr(el, "aria-valuenow") ?? attr(el, "value");
   return null;

@@ -163,16 +163,47 @@ class Walk {
     row.values.push(shared.context.index(context, context));
   }
 
-  // A virtualised list says how many rows it has and renders a few.
+  // A virtualised list says how many rows it has and renders a few. One that says -1 does not know.
   knownSize(el, role, shown) {
-    const name = role === "grid" || role === "table" || role === "treegrid" ? "aria-rowcount" : role === "list" || role === "listbox" ? "aria-setsize" : null;
-    const known = name === null ? NaN : Math.min(MOST, Number.parseInt(attr(el, name) ?? "", 10));
-    if (!(known > 0)) return null;
-    const rendered = name === "aria-rowcount" ? queryAll(el, "tr, [role=row]").length : shown;
+    const said = TABLES.has(role) ? this.rowsOf(el) : LISTS.has(role) ? this.itemsOf(el, shown) : null;
+    if (said === null) return null;
+    const { known, rendered, what } = said;
+    if (known === -1) {
+      this.reasons.add("a list does not know its size and shows " + rendered);
+      return { known: rendered, cut: true };
+    }
     if (rendered >= known) return { known, cut: false };
-    this.reasons.add("a list of " + known + " shows " + rendered);
+    this.reasons.add("a " + what + " of " + known + " shows " + rendered);
     return { known, cut: true };
   }
+
+  rowsOf(el) {
+    const [rows, columns] = [sizeSaid(el, "aria-rowcount"), sizeSaid(el, "aria-colcount")];
+    const shown = rows === null && columns === null ? [] : [...queryAll(el, "tr, [role=row]")];
+    const rendered = shown.length;
+    if (rows !== null && (rows === -1 || rendered < rows || columns === null)) return { known: rows, rendered, what: "list" };
+    if (columns === null) return null;
+    const widest = Math.max(0, ...shown.slice(0, 50).map((row) => queryAll(row, CELLS).length));
+    return { known: columns, rendered: widest, what: "row" };
+  }
+
+  // The list itself may say it, or each of its items.
+  itemsOf(el, shown) {
+    const own = sizeSaid(el, "aria-setsize");
+    if (own !== null) return { known: own, rendered: shown, what: "list" };
+    const sizes = [...queryAll(el, "[aria-setsize]")].map((item) => sizeSaid(item, "aria-setsize")).filter((size) => size !== null);
+    if (sizes.length === 0) return null;
+    const known = sizes.includes(-1) ? -1 : sizes.reduce((most, size) => Math.max(most, size));
+    return { known, rendered: sizes.filter((size) => size === known).length, what: "list" };
+  }
+}
+
+const TABLES = new Set(["grid", "table", "treegrid"]);
+const LISTS = new Set(["list", "listbox", "feed", "tree", "menu", "tablist", "radiogroup"]);
+
+function sizeSaid(el, name) {
+  const size = Number.parseInt(attr(el, name) ?? "", 10);
+  return size > 0 || size === -1 ? Math.min(MOST, size) : null;
 }
 
 // Whether the walk should have come to this element.
