@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Mutant", "mutants"]
+__all__ = ["Mutant", "changes", "mutants"]
 
 _OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -38,7 +38,7 @@ def mutants(source: str) -> Iterator[Mutant]:
     """Every mutant of a module, in the order of its lines."""
     tree = ast.parse(source)
     for index, node in enumerate(_decisions(tree)):
-        for change, what in _changes(node):
+        for change, what in changes(node):
             broken = copy.deepcopy(tree)
             target = list(_decisions(broken))[index]
             change(target)
@@ -54,7 +54,8 @@ def _decisions(tree: ast.Module) -> Iterator[ast.AST]:
             )
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[object, str]]:
+def changes(node: ast.AST) -> Iterator[tuple[object, str]]:
+    """(what to do to a node like this, in words) for each way to break it."""
     match node:
         case ast.Compare(ops=[op]):
             yield _op(_OTHER[type(op)]), f"{ast.unparse(node)}: turned round"

@@ -50,14 +50,15 @@ from deskcert.guard.desktop_subject import (
     program_target,
     window_target,
 )
-from deskcert.guard.outcome import ActOutcome, Interrupted, NavigateRequest
+from deskcert.guard.outcome import ActOutcome, ActRequest, Interrupted, NavigateRequest
 from deskcert.guard.page import navigate
-from deskcert.guard.pipeline import dispatch_budget
+from deskcert.guard.pipeline import act, dispatch_budget
 from deskcert.guard.retry_gate import GateState
 from deskcert.guard.steps import (
     Announce,
     Done,
     Leased,
+    Look,
     Navigate,
     Navigated,
     Operate,
@@ -192,6 +193,10 @@ SITUATIONS: dict[str, Evidence] = {
     "only presses": live(actions=("press",)),
     "only focus": live(actions=("focus",)),
     "no actions": live(actions=()),
+    "only toggles": live(actions=("toggle",)),
+    "only checks": live(actions=("check",)),
+    "only expands": live(actions=("expand",)),
+    "only sets": live(actions=("set-value",), states={"editable": Known(True)}),
     "slider": live(role="slider"),
     "another role": live(role="link"),
     "another name": named("Reject"),
@@ -228,6 +233,32 @@ SITUATIONS: dict[str, Evidence] = {
     "passed on to approve": named(
         "icon", role="img", context=(), paths=(path("ancestor", "Approve", context=LIVE.context),)
     ),
+    "two ways to submit": named(
+        "Note",
+        role="textbox",
+        states={"editable": Known(True)},
+        paths=(path("descendant", "icon"), path("default_submitter", "Pay", context=LIVE.context)),
+    ),
+    "inside approve, beside a link": named(
+        "icon",
+        role="img",
+        context=(),
+        paths=(path("ancestor", "x", "region"), path("ancestor", "Approve", context=LIVE.context)),
+    ),
+    "label beside an ancestor": named(
+        "icon",
+        role="img",
+        context=(),
+        paths=(path("label_control", "Approve", "checkbox"), path("ancestor", "Approve")),
+    ),
+    "blank name, known text": live(names=NameSources(accessible=Known(" "), text=Known("Approve"))),
+    "link to a part": named("Go", role="link", destination=Known(Destination(link="http://h/a#b#c"))),
+    "form with a query": named(
+        "Go", destination=Known(Destination(form_action="http://h:8/a?b=1#c", form_method="POST"))
+    ),
+    "form of no address": named(
+        "Go", destination=Known(Destination(form_action="http://[h/a?b#c", form_method="POST"))
+    ),
     "on the admin page": live(url="http://h/admin/users"),
     "on another page": live(url="http://h/payouts"),
     "on a free page": live(url="http://h/free/page"),
@@ -261,7 +292,8 @@ ACTIONS: dict[str, Action] = {
     "upload": Action("upload", value=FILES),
     "upload a public file": Action("upload", value=json.dumps([{"path": "/srv/public/b.pdf", "bytes": 4}])),
     "physical click": Action("click", physical=True),
-    **{f"press {k}": Action("press", key=k) for k in ("Enter", "Space", "ArrowDown", "Escape", "F5", "Control+w", "a")},
+    **{f"press {k}": Action("press", key=k) for k in ("Enter", "Space", "Escape", "F5", "Control+w", "a")},
+    **{f"press Arrow{k}": Action("press", key=f"Arrow{k}") for k in ("Left", "Right", "Up", "Down")},
 }
 NODE: dict[str, Any] = {"role": "button", "name": "Approve", "context": [["row", "Order 1001"]], "node": "n1"}
 NODES: dict[str, dict[str, Any]] = {
@@ -388,7 +420,7 @@ def _acted(*elements: Element, fault: Fault = Fault.NONE, command: str = "click"
 def _told(run: SimulatedRun, *outcomes: ActOutcome) -> list[Any]:
     records = [{"seq": r.seq, "kind": r.kind, **dict(r.data)} for r in run.records if r.kind.startswith("action.")]
     steps = [type(s).__name__ if not isinstance(s, Sleep) else s.ms for s in run.steps]
-    waits = [s.budget_ms for s in run.steps if isinstance(s, TakeLease | Perform)]
+    waits = [s.budget_ms for s in run.steps if isinstance(s, TakeLease | Perform | Look)]
     return [plain(outcomes), plain(records), " ".join(map(str, steps)), waits]
 
 
@@ -437,6 +469,63 @@ def _repeated(fault: Fault, *, look: bool, name_it: bool) -> list[Any]:
     if look:
         (ref, *_) = run.snapshot()
     return _told(run, first, run.act("click", ref, repeat_of=first.seq if name_it else None))
+
+
+def _set_again(look: bool) -> list[Any]:
+    run = _run(_field())
+    run.world.fault = Fault.SWALLOWED
+    (ref, *_) = run.snapshot()
+    first = run.act("set-value", ref, value="\ud800b")
+    if look:
+        (ref, *_) = run.snapshot()
+    return _told(run, first, run.act("set-value", ref, value="\ud800b"))
+
+
+def _late(step_us: int, timeout_ms: int, *elements: Element, command: str = "click", **how: Any) -> list[Any]:
+    """An application, and a disk, that take their time."""
+    run = _run(*elements, step_us=step_us)
+    (ref, *_) = run.snapshot()
+    return _told(run, run.act(command, ref, timeout_ms=timeout_ms, **how))
+
+
+def _unread_until(looks: int, timeout_ms: int) -> list[Any]:
+    run = _run()
+    (ref, *_) = run.snapshot()
+    left = iter(range(looks))
+    run.world.before_look = lambda world: setattr(world, "readable", next(left, None) is None)
+    return _told(run, run.act("click", ref, timeout_ms=timeout_ms))
+
+
+def _thrown(at: type, *, reached: bool) -> list[Any]:
+    """As `_interrupted`, with the adapter's word that the target had been reached."""
+    run = _run(_field())
+    (ref, *_) = run.snapshot()
+    seq, saved = run._snapshots[ref.snapshot]
+    request = ActRequest(
+        action_no=1,
+        action=Action("set-value", value="b"),
+        ref=ref,
+        saved=saved[ref.n],
+        snapshot_seq=seq,
+        newest_snapshot_seq=seq,
+        policy=run.policy,
+        gate=GateState(),
+        run_key=b"k",
+        now_us=0,
+        secret=_secret,
+    )
+    steps, outcome = act(request), None
+    try:
+        step = next(steps)
+        while True:
+            if isinstance(step, at):
+                step = steps.throw(Interrupted("the run was stopped", reached=reached))
+                at = type(None)
+                continue
+            step = steps.send(run._carry_out(step))
+    except StopIteration as done:
+        outcome = done.value
+    return _told(run, outcome)
 
 
 def _change(**what: Any) -> Callable[[World], None]:
@@ -490,6 +579,21 @@ def _histories() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
     for after in (0, 1):
         yield f"no ledger after {after}", lambda after=after: _without_ledger(after)
     yield "no lease", _no_lease
+    for look in (False, True):
+        yield f"set again, look {look}", lambda look=look: _set_again(look)
+    for step in (Look, TakeLease, Announce, Record, Perform, Release):
+        for reached in (False, True):
+            yield f"stopped before {step.__name__}, reached {reached}", lambda s=step, r=reached: _thrown(s, reached=r)
+    for step_us in (1_000, 30_000, 149_000, 150_000, 150_001, 299_000, 300_000, 300_001, 400_000):
+        for timeout_ms in (0, 150, 300, 1_000):
+            yield f"{step_us} us a step, {timeout_ms} ms", lambda s=step_us, t=timeout_ms: _late(s, t)
+            yield (
+                f"{step_us} us a step, {timeout_ms} ms, swallowed",
+                lambda s=step_us, t=timeout_ms: _late(s, t, _field(), command="set-value", value="b"),
+            )
+    for looks in (1, 2, 3, 50):
+        for timeout_ms in (0, 150, 300):
+            yield f"{looks} unread looks, {timeout_ms} ms", lambda n=looks, t=timeout_ms: _unread_until(n, t)
     yield from _pages()
     yield from _desktops()
 
@@ -605,6 +709,15 @@ def _pages() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
                 request = _paged(command, WINDOW.url, dialog=dialog, text=text)
                 yield f"{command}: {name}, {text}", driven(request, Navigation(DispatchEnd.COMPLETED))
         yield f"{command}: no answer", driven(_paged(command, WINDOW.url, dialog=OPENED), CAME["no answer"])
+    tab = {"id": "t2", "title": "Second"}
+    for command in ("tab-focus", "tab-close"):
+        for name, came in CAME.items():
+            yield f"{command}: {name}", driven(_paged(command, "http://h/new", tab=tab), came)
+        yield f"{command}: denied", driven(_paged(command, "http://h/admin/x", tab=tab))
+    for command in ("navigate", "back", "reload"):
+        urls = ("http://h/a#b#c", "http://h/a#c", "http://h/a", "http://h/b", "about:blank#", "http://[h/a#b")
+        target = [{"url": url} for url in urls]
+        yield f"{command}: marks", lambda c=command, t=target: [retry_gate.page_fingerprint(c, one) for one in t]
     yield "navigate twice", _twice
 
 
