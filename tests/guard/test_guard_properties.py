@@ -1,7 +1,24 @@
-"""The guard's invariants over random histories of a hostile application. Source: guard.md, "The guard is proven"."""
+"""The guard's invariants over random histories of a hostile application. Source: guard.md, "The guard is proven".
+
+| invariant | where it is asserted |
+| --- | --- |
+| never acts on another element than the one that was named | `_judge`: `thing`, which no evidence has |
+| at most one delivery an action, one dispatch an intent | `_judge`, `every_dispatch_has_its_own_durable_intent` |
+| nothing is dispatched after a denial | `_judge`: `POLICY_DENIED` |
+| no dispatch without a durable intent; every intent gets one result | `every_dispatch_has_…`, `_judge_records` |
+| the disposition agrees with what was delivered | `_judge`: `delivery` |
+| unknown is never read as absent, nor as a pass | `_judge`: `unread` |
+| no repeat past the retry gate | `_judge_repeat` |
+| dispatched under the lease only; no wait under it; given back | `_judge_steps`, `no_lease_is_left_behind` |
+| a denial is immediate: no further look, no wait, whatever else is wrong | `_judge_steps` |
+| nothing is dispatched after the deadline; a late look does not count | `_judge_steps` |
+| a typed value stands in no record | `_judge_records` |
+| every decision comes out the same from the records alone | `teardown` |
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import hypothesis.strategies as st
@@ -11,7 +28,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from deskcert.contract.evidence import Destination, Known, Unknown
 from deskcert.contract.refs import Ref
 from deskcert.guard.outcome import ActOutcome
-from deskcert.guard.steps import Look, Perform, Release, Sleep, TakeLease
+from deskcert.guard.steps import Announce, Look, Perform, Release, Requests, Sleep, Step, TakeLease
+from deskcert.guard.steps import Record as RecordStep
 from deskcert.replay.decisions import recompute_records
 from deskcert.testing import Delivered, Element, Fault, Ledgered, SimulatedRun, World
 from deskcert_ledger import Record
@@ -85,9 +103,13 @@ change = st.one_of(
     st.just(_whole("answer_all")),
 )
 COMMANDS = st.sampled_from(["click", "click", "press", "set-value"])
-VALUES = st.sampled_from(["a", "b"])
+VALUES = st.sampled_from(["first words", "other words"])
 TIMEOUTS = st.sampled_from([0, 300, 1_000])
 POINTS = st.sampled_from([p for p in PipelinePoint if p not in (PipelinePoint.OBSERVED, PipelinePoint.REACHED)])
+
+
+LAST_STEPS_MS = 5
+"""Between the last look in time and its dispatch: the intent is recorded, and the point announced."""
 
 
 def decided(record: Ledgered) -> bool:
@@ -172,8 +194,11 @@ class Guarded(RuleBasedStateMachine):
         before, sent = len(self.run.world.delivered), len(self.run.world.dispatches)
         snapshots = self.run.newest_snapshot
         unanswered = set(self.run.world.pending)
+        steps, records, began = len(self.run.steps), len(self.run.records), self.run.now
         outcome = self.run.act(command, ref, timeout_ms=timeout, repeat_of=repeat_of, **how)
         self._judge(ref, outcome, self.run.world.delivered[before:], self.run.world.dispatches[sent:])
+        self._judge_steps(self.run.steps[steps:], outcome, timeout, began)
+        self._judge_records(self.run.records[records:], value)
         for delivered in self.run.world.delivered[before:]:
             self._judge_repeat(delivered, outcome, snapshots, repeat_of, unanswered)
         self.run.interrupt_before = None
@@ -207,6 +232,31 @@ class Guarded(RuleBasedStateMachine):
                 Known(delivered[0].value),
                 Unknown("the application did not answer in time"),
             )
+
+    def _judge_steps(self, steps: list[Step], outcome: ActOutcome, timeout_ms: int, began_us: int) -> None:
+        leased, us = False, 0
+        for step in steps:
+            us += step.ms * 1_000 if isinstance(step, Sleep) else self.run.step_us
+            leased = isinstance(step, TakeLease) or (leased and not isinstance(step, Release))
+            assert leased or not isinstance(step, Perform), "dispatched without the lease"
+            assert not leased or not isinstance(step, Sleep), "waited under the lease"
+            late = timeout_ms > 0 and us > (timeout_ms + LAST_STEPS_MS) * 1_000
+            assert not late or not isinstance(step, Perform), "dispatched after the deadline"
+        assert self.run.now - began_us == us
+        denied = outcome.code is Code.POLICY_DENIED and "earlier" not in outcome.details
+        looks = [i for i, step in enumerate(steps) if isinstance(step, Look)]
+        if denied and outcome.kind in (DetailKind.FORBIDDEN_NAME, DetailKind.FORBIDDEN_DESTINATION):
+            rest = steps[looks[-1] + 1 :]
+            assert all(isinstance(s, Announce | Release | Requests | RecordStep) for s in rest), "a denial that waits"
+
+    def _judge_records(self, records: list[Ledgered], value: str) -> None:
+        intents = [r.seq for r in records if r.kind == "action.intent"]
+        results = [r.data["of"] for r in records if r.kind == "action.result"]
+        assert results == intents[: len(results)], "a result of another intent, or a second one"
+        assert self.run.lose_ledger_at is not None or len(results) == len(intents), "an intent without its result"
+        secret = value if value and " " in value else None
+        for record in records:
+            assert secret is None or secret not in json.dumps(record.data, default=str), "a typed value in a record"
 
     def _judge_repeat(
         self, one: Delivered, outcome: ActOutcome, newest: int, repeat_of: int | None, unanswered: set[int]
