@@ -175,9 +175,10 @@ def _main(descriptor: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     _import_ahead()
-    # Not looked through again in each child, and so not copied.
+    # Not looked through again in each child, and so not copied. They live for one run: little becomes garbage.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     with socket.socket(fileno=descriptor) as asked:
         _Server(asked).serve()
 

@@ -102,7 +102,8 @@ def _kind_and_source(raw: Any, where: str) -> tuple[str, str]:
     raise ConfigError(f"{where}: expected a text, {{glob: …}} or {{regex: …}}, found {raw!r}")
 
 
-def _looks(source: str, *, glob: bool) -> dict[str, tuple[regex.Pattern[str], ...]]:
+@lru_cache(maxsize=4096)  # every scenario of a suite, and every run of it, has the suite's own rules
+def _looks(source: str, *, glob: bool) -> Mapping[str, tuple[regex.Pattern[str], ...]]:
     marked = source.replace("*", _ANY_TEXT).replace("?", _ANY_CHAR) if glob else source
     found = {}
     for form, texts in forms(marked).items():
