@@ -95,6 +95,8 @@ class Physical:
         sent: list[asyncio.Task[Any]] = []
         held = False
         for event in events:
+            if action.command == "drag" and event["type"] == "mouseReleased" and not await self._may_drop():
+                break
             task = self.input.start("Input.dispatchMouseEvent", event)
             held = {"mousePressed": True, "mouseReleased": False}.get(event["type"], held)
             if not sent:
@@ -106,10 +108,24 @@ class Physical:
                 break
         if held:
             # A button never stays down; where the drag was stopped it goes up where it went down.
-            x, y = points[0]
-            up = {"type": "mouseReleased", "x": x, "y": y, "button": _button(action), "clickCount": 1}
-            self.input.start("Input.dispatchMouseEvent", up)
+            await self._let_go(action, points[0])
         return await self._outcome(sent, action, expected)
+
+    async def _may_drop(self) -> bool:
+        try:
+            return await self.evaluate(self.frame, "mayDrop", [], self.budget_ms) == "true"
+        except FAILURES:
+            return False  # the document is gone, or does not answer: nothing is dropped on what is not known
+
+    async def _let_go(self, action: Action, point: tuple[float, float]) -> None:
+        """Before the interceptor is put away: what comes of the release is held back like all the rest. Behind a dialog
+        it waits, and so does the interceptor."""
+        at = {"x": point[0], "y": point[1], "button": _button(action)}
+        moved = [{"type": "mouseMoved", **at, "buttons": 1}] if action.command == "drag" else []
+        for event in (*moved, {"type": "mouseReleased", **at, "clickCount": 1}):
+            task = self.input.start("Input.dispatchMouseEvent", event)
+            if self.signals.dialog is None:
+                await await_first(task, Signals(self.signals.number), self.alive, budget_ms=_RELEASE_MS)
 
     async def _outcome(self, sent: list[asyncio.Task[Any]], action: Action, expected: Evidence) -> Dispatch:
         dialog = self.signals.dialog
@@ -122,6 +138,10 @@ class Physical:
             found = reported(
                 json.loads(await self.evaluate(self.frame, "disarm", [], _RELEASE_MS)), self.signals, expected
             )
+            if self.signals.stopped is not None and found.end in (DispatchEnd.COMPLETED, DispatchEnd.NO_ANSWER):
+                # Stopped in another frame, of which the target's own document knows nothing.
+                end = DispatchEnd.STOPPED if found.events_sent else DispatchEnd.CHANGED
+                found = replace(found, end=end, stopped_before=self.signals.stopped, differences=("hit_test",))
         except FAILURES as error:
             found = self._without_report(action, expected, str(error))
         if found.reached or reached:

@@ -65,7 +65,7 @@ function listenIn(place) {
 // Trusted keys go to whatever has the focus when they arrive. One that arrives elsewhere is stopped before the page sees it.
 // Its release follows the focus that the key itself has moved, as a person's does.
 function onKey(event) {
-  if (armed === null || !armed.keys || !event.isTrusted || keyTarget(event) === armed.el) return;
+  if (armed === null || !armed.keys || !event.isTrusted || performance.now() > armed.until || keyTarget(event) === armed.el) return;
   if (event.type === "keyup" && armed.reached) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -122,20 +122,23 @@ function arm(id, request) {
     if (!isFocused(el)) [act.end, act.differing, act.live] = ["changed", ["states.focused"], act.evidence];
   }
   const { number, command } = request;
-  armed = { number, el, to: act.to, keys, physical, hit: null, reached: false, main: MAIN_EVENT[command] ?? (act.to ? "mouseup" : "click"), act };
+  armed = { number, el, to: act.to, keys, physical, hit: null, reached: false, main: MAIN_EVENT[command] ?? (act.to ? "mouseup" : "click"), act,
+    until: performance.now() + (keys ? 60_000 : 10_000) };
   if (act.end !== null) return disarm();
   const { at, beyond, out } = physical ? hitTest(el) : {};
   return { end: null, at, beyond, out, drop: act.to ? hitTest(act.to) : null };
 }
 
 // With one of these a physical action has arrived; a pointer that only came near has not, but for hovering.
-const ARRIVALS = new Set(["pointerover", "pointermove", "mousemove", "pointerdown", "mousedown", "wheel"]);
+const ARRIVED = { hover: new Set(["pointerover", "pointermove", "mousemove"]), scroll: new Set(["wheel"]) };
+const PRESSED = new Set(["pointerdown", "mousedown"]);
 
 function disarm() {
   const { act } = armed;
   act.end ??= "completed";
   if (!armed.physical) act.sent = armed.reached ? [armed.main] : [];
-  if (act.end === "completed" && armed.physical && !act.sent.some((type) => ARRIVALS.has(type))) act.end = "no_answer";
+  if (act.end === "completed" && armed.physical && !act.sent.some((type) => (ARRIVED[act.request.command] ?? PRESSED).has(type)))
+    act.end = "no_answer";
   if (act.end === "completed" && armed.keys && !armed.reached) act.end = "no_answer";
   act.finish(armed);
   armed = null;

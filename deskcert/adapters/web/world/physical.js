@@ -2,11 +2,13 @@
 // happen, so every event is compared when it comes, before the page sees it; one that would arrive elsewhere never does.
 
 const ENTERING = new Set(["pointerover", "pointerenter", "pointermove", "mouseover", "mouseenter", "mousemove"]);
+const LETS_GO = new Set(["pointermove", "mousemove", "pointerup", "mouseup"]);
 const TO_ANCESTORS = new Set(["pointerenter", "mouseenter"]); // sent to everything around, one by one
 const OF_POINTER = [...ENTERING, "pointerdown", "mousedown", "pointerup", "mouseup", "click", "dblclick", "auxclick", "contextmenu", "wheel",
   "dragstart", "dragenter", "dragover", "drop"];
 const COMPARED = new Set(["pointerdown", "mousedown", "dragstart", "contextmenu", "wheel"]); // E as a whole; others the target
 let watched = null; // number of an action in another frame: nothing of its input belongs here
+let watchedUntil = 0; // a browser that somebody else uses as well is not held for ever, whatever became of the guard
 
 // Whether we hear of every event before the page does: our script was there first, and no document.open() threw its listener
 // out. The name of the event that asks is known to nobody else.
@@ -32,20 +34,23 @@ function swallow(event) {
 
 function onPointer(event) {
   if (!event.isTrusted) return;
-  if (watched !== null) {
+  if (watched !== null && performance.now() < watchedUntil) {
     if (ENTERING.has(event.type)) return;
     swallow(event);
     tell({ number: watched, strayed: event.type });
     return;
   }
-  if (armed === null || !armed.physical) return;
+  if (armed === null || !armed.physical || performance.now() > armed.until) return;
   const { act } = armed;
   const { type } = event;
+  const first = event.composedPath()[0];
   if (act.end !== null) {
-    swallow(event);
+    // A drag that was stopped is let go where it began, so that the page does not go on with it.
+    const back = act.to && act.phase === "down" && LETS_GO.has(type) && arrivedAt(first, act.el, type);
+    if (back) act.sent.push(type);
+    else swallow(event);
     return;
   }
-  const first = event.composedPath()[0];
   const end = act.to && type !== "dragstart" && (act.phase === "down" || type === "drop") ? act.to : act.el;
   const differing = arrivedAt(first, end, type) ? changedBy(act, type) : [act.to && end === act.to ? "to.hit_test" : "hit_test"];
   // On the way between the two ends of a drag the pointer meets what it meets.
@@ -84,11 +89,28 @@ function changedBy(act, type) {
   return differences(act.expected, comparedOf(act.evidence, act.request.command), act.sent.length > 0);
 }
 
+// Right before a drag is let go: whether it still ends on what was meant. If not it is stopped, while the button is down.
+function mayDrop() {
+  if (armed === null) return false;
+  const { act } = armed;
+  if (act.end !== null) return false;
+  let differing = isConnected(act.to) ? [] : ["to.attached"];
+  if (differing.length === 0) {
+    act.look();
+    differing = differences(act.expected, comparedOf(act.evidence, "drag"), true).filter((part) => part.startsWith("to."));
+    if (hitTest(act.to).status !== "pass") differing.push("to.hit_test");
+  }
+  if (differing.length === 0) return true;
+  [act.end, act.stoppedBefore, act.differing, act.live] = ["stopped", "drop", differing, isConnected(act.el) ? act.evidence : null];
+  return false;
+}
+
 // The other frames of the page while an action goes on in one of them.
 function watch(number) {
   listen();
   if (!hearsFirst()) return false;
   watched = number;
+  watchedUntil = performance.now() + 10_000;
   return true;
 }
 

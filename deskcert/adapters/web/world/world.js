@@ -14,6 +14,7 @@ globalThis.deskcert = Object.freeze({
   arm: (id, request) => JSON.stringify(arm(id, JSON.parse(request))),
   disarm: () => JSON.stringify(disarm()),
   watch: (number) => String(watch(number)),
+  mayDrop: () => String(mayDrop()),
   unwatch: () => String(unwatch()),
   steady: async (id) => String(await steady(id)),
   ready: () => parsed,
