@@ -15,7 +15,7 @@ from typing import Any
 from scripts.evidence_parts import ROOT
 from scripts.guard_mutation import Mutant
 
-__all__ = ["Unswappable", "fresh", "swap"]
+__all__ = ["Unswappable", "fresh", "module_of", "swap"]
 
 
 class Unswappable(Exception):

@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -28,7 +28,7 @@ import pytest
 
 from scripts.evidence_parts import ROOT, scratch
 from scripts.guard_mutation import FILES, Mutant, mutants
-from scripts.guard_swap import Unswappable, fresh, swap
+from scripts.guard_swap import Unswappable, fresh, module_of, swap
 
 __all__ = ["Trial", "every_mutant", "trials"]
 
@@ -45,6 +45,9 @@ _TOO_MUCH_S: Final = 2.0
 _TIMES: Final = 6
 _STANDS_STILL_S: Final = 15.0
 """Of one test: processor time over this is a loop, and without any it waits for what never comes."""
+
+_KEPT: Final = {"confusables.py": "deskcert/guard/names.py"}
+"""Tables that take a while to make; and the file that uses them."""
 
 type Lines = dict[str, dict[str, list[int]]]
 """Test to file to the lines that it runs through."""
@@ -150,6 +153,9 @@ class _Plugin:
             for name, files in lines.items()
             if name in items and file in files and (wanted is None or not wanted.isdisjoint(files[file]))
         ]
+        if mutant.file.name in _KEPT:
+            # What it makes is kept for the life of a process, so that only the first test was seen in it.
+            through = [name for name, files in lines.items() if name in items and _KEPT[mutant.file.name] in files]
         place = (file, mutant.function)
         before = self._killers.setdefault(place, [])
         through.sort(key=lambda name: (name not in before, seconds[name]))
@@ -157,6 +163,7 @@ class _Plugin:
         def work() -> str | None:
             try:
                 swap(mutant)
+                _forget()
             except Unswappable:
                 return fresh(mutant)
             except Exception as error:  # it cannot even be carried out: that is seen by whoever imports it
@@ -167,6 +174,14 @@ class _Plugin:
         if killer in items:
             before[:] = [killer, *(k for k in before if k != killer)][:5]
         return Trial(mutant, killer, len(through))
+
+
+def _forget(but: Container[str] = ()) -> None:
+    """What functions of the guard keep of earlier calls."""
+    for file in FILES:
+        if file.name not in but:
+            for found in vars(sys.modules[module_of(file)]).values():
+                getattr(found, "cache_clear", lambda: None)()
 
 
 def _settle(items: Iterable[pytest.Item]) -> None:
@@ -265,6 +280,7 @@ def _noted(items: dict[str, pytest.Item]) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     failed = []
     for name, item in items.items():
+        _forget(_KEPT)
         seen.clear()
         monitoring.restart_events()
         began = time.process_time()

@@ -1,21 +1,21 @@
 """What the guard decides for a grid of situations, and what it writes down in a family of histories.
 
-`python tests/guard/decided_before.py` writes `decided.json` and `told.jsonl` anew, after a change that was meant. Look
-at the difference: old ledgers are decided again by the new guard, and every line that differs is one that a replay
-would report. With names of histories it prints them instead, whole.
+`python tests/guard/decided_before.py` writes `decided.json`, `spelled.json` and `told.jsonl` anew, after a change that
+was meant. Look at the difference: old ledgers are decided again by the new guard, and every line that differs is one
+that a replay would report. With names of histories it prints them instead, whole.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from spelled_before import SPELLED, plain
 
 from deskcert.adapters.base import (
     Action,
@@ -251,6 +251,14 @@ SITUATIONS: dict[str, Evidence] = {
         context=(),
         paths=(path("label_control", "Approve", "checkbox"), path("ancestor", "Approve")),
     ),
+    "label of a region": named(
+        "Name", role="label", context=(), paths=(path("label_control", "Approve", "region", context=LIVE.context),)
+    ),
+    "labelled": named("Approve", paths=(path("label", "Something else"),)),
+    "focus on approve": named("page", role="document", paths=(path("focused", "Approve"),)),
+    "not ASCII": live(context=(("row", "Auftrag für Größe"),)),
+    "form of no address, a part first": named("Go", destination=Known(Destination(form_action="http://[h/a#b?c#d"))),
+    "form of no address, two queries": named("Go", destination=Known(Destination(form_action="http://[h/a?b?c#d"))),
     "blank name, known text": live(names=NameSources(accessible=Known(" "), text=Known("Approve"))),
     "link to a part": named("Go", role="link", destination=Known(Destination(link="http://h/a#b#c"))),
     "form with a query": named(
@@ -310,25 +318,6 @@ NODES: dict[str, dict[str, Any]] = {
     },
     "described": NODE | {"description": "Order"},
 }
-
-
-def plain(value: Any) -> Any:
-    """Any value of the guard as JSON."""
-    match value:
-        case Enum():
-            return value.value
-        case str() | int() | None | bool():
-            return value
-        case Mapping():
-            return {str(plain(k)): plain(v) for k, v in sorted(value.items(), key=lambda kv: str(kv[0]))}
-        case frozenset() | set():
-            return sorted(plain(v) for v in value)
-        case list() | tuple():
-            return [plain(v) for v in value]
-        case _ if dataclasses.is_dataclass(value):
-            names = [f.name for f in dataclasses.fields(value)]
-            return {type(value).__name__: {n: plain(getattr(value, n)) for n in names if getattr(value, n) is not None}}
-    return repr(value)
 
 
 def _short(value: Any) -> str:
@@ -471,6 +460,13 @@ def _repeated(fault: Fault, *, look: bool, name_it: bool) -> list[Any]:
     return _told(run, first, run.act("click", ref, repeat_of=first.seq if name_it else None))
 
 
+def _holds_without_ledger(after: int) -> list[Any]:
+    run = _run(_field(value="b"))
+    (ref, *_) = run.snapshot()
+    run.lose_ledger_at = len(run.records) + after
+    return _told(run, run.act("set-value", ref, value="b"))
+
+
 def _set_again(look: bool) -> list[Any]:
     run = _run(_field())
     run.world.fault = Fault.SWALLOWED
@@ -496,8 +492,8 @@ def _unread_until(looks: int, timeout_ms: int) -> list[Any]:
     return _told(run, run.act("click", ref, timeout_ms=timeout_ms))
 
 
-def _thrown(at: type, *, reached: bool) -> list[Any]:
-    """As `_interrupted`, with the adapter's word that the target had been reached."""
+def _thrown(at: type, *, reached: bool, after: int = 0) -> list[Any]:
+    """As `_interrupted`, after so many steps of this kind, with the adapter's word that the target was reached."""
     run = _run(_field())
     (ref, *_) = run.snapshot()
     seq, saved = run._snapshots[ref.snapshot]
@@ -519,9 +515,10 @@ def _thrown(at: type, *, reached: bool) -> list[Any]:
         step = next(steps)
         while True:
             if isinstance(step, at):
-                step = steps.throw(Interrupted("the run was stopped", reached=reached))
-                at = type(None)
-                continue
+                after -= 1
+                if after == -1:
+                    step = steps.throw(Interrupted("the run was stopped", reached=reached))
+                    continue
             step = steps.send(run._carry_out(step))
     except StopIteration as done:
         outcome = done.value
@@ -566,6 +563,7 @@ def _histories() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
     for point in PipelinePoint:
         yield f"disabled at {point}", lambda p=point: _at(p, _change(enabled=False), timeout_ms=300)
         yield f"renamed at {point}", lambda p=point: _at(p, _change(name="Delete account"))
+        yield f"led elsewhere at {point}", lambda p=point: _at(p, _change(destination=TO_TRANSFERS.value))
         yield f"gone at {point}", lambda p=point: _at(p, lambda w: w.remove("n1"))
         yield f"reloaded at {point}", lambda p=point: _at(p, lambda w: w.reload())
         yield f"unreadable at {point}", lambda p=point: _at(p, lambda w: setattr(w, "readable", False), timeout_ms=300)
@@ -578,14 +576,19 @@ def _histories() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
         yield f"interrupted before {step.__name__}", lambda s=step: _interrupted(s)
     for after in (0, 1):
         yield f"no ledger after {after}", lambda after=after: _without_ledger(after)
+        yield f"holds, no ledger after {after}", lambda after=after: _holds_without_ledger(after)
     yield "no lease", _no_lease
     for look in (False, True):
         yield f"set again, look {look}", lambda look=look: _set_again(look)
     for step in (Look, TakeLease, Announce, Record, Perform, Release):
         for reached in (False, True):
-            yield f"stopped before {step.__name__}, reached {reached}", lambda s=step, r=reached: _thrown(s, reached=r)
-    for step_us in (1_000, 30_000, 149_000, 150_000, 150_001, 299_000, 300_000, 300_001, 400_000):
-        for timeout_ms in (0, 150, 300, 1_000):
+            for n in range(6 if step is Announce else 2):
+                yield (
+                    f"stopped before {n} {step.__name__}, {reached}",
+                    lambda s=step, r=reached, n=n: _thrown(s, reached=r, after=n),
+                )
+    for step_us in (1_000, 30_000, 100_000, 149_000, 150_000, 150_001, 299_000, 300_000, 300_001, 400_000):
+        for timeout_ms in (0, 150, 300, 1_000, 9_000):
             yield f"{step_us} us a step, {timeout_ms} ms", lambda s=step_us, t=timeout_ms: _late(s, t)
             yield (
                 f"{step_us} us a step, {timeout_ms} ms, swallowed",
@@ -722,17 +725,17 @@ def _pages() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
 
 
 def _twice() -> list[Any]:
+    """The same address again: with and without a newer look, a request that is open, the name of what is repeated."""
     said: list[Any] = []
-    gate = GateState()
-    for seq, repeat_of, requests in (
-        (9, None, ()),
-        (9, None, ()),
-        (99, None, (RequestSeen("POST", "u", "causal", "pending"),)),
-        (99, 45, ()),
-    ):
-        for came in (CAME["committed"], CAME["no answer"]):
+    pending = (RequestSeen("POST", "u", "causal", "pending"),)
+    asked = ((9, None, ()), (99, None, ()), (99, None, pending), (99, 3, pending), (99, 3, ()))
+    mark = retry_gate.page_fingerprint("navigate", {"url": "http://h/new"})
+    for ok in (True, False):
+        kind = delivery.Delivery.DELIVERED_UNVERIFIED if ok else delivery.Delivery.DELIVERY_UNCERTAIN
+        gate = GateState().after(mark, retry_gate.Attempt(3, 20, kind, ok=ok))
+        for seq, repeat_of, requests in asked:
             request = _paged("navigate", "http://h/new", gate=gate, newest_snapshot_seq=seq, repeat_of=repeat_of)
-            said.append(_driven(navigate(request), came, requests=requests))
+            said.append(_driven(navigate(request), CAME["committed"], requests=requests))
     return said
 
 
@@ -833,6 +836,8 @@ def main() -> None:
     now = {question: decided(question) for question in QUESTIONS}
     (HERE / "decided.json").write_text(json.dumps({"situations": list(SITUATIONS), **now}, indent=0) + "\n")
     lines = [json.dumps(told(name), ensure_ascii=False) for name in HISTORIES]
+    spelled = {name: work() for name, work in SPELLED.items()}
+    (HERE / "spelled.json").write_text(json.dumps(spelled, indent=0) + "\n")
     (HERE / "told.jsonl").write_text("\n".join(lines) + "\n")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from decided_before import HISTORIES, QUESTIONS, SITUATIONS, decided, told
+from spelled_before import SPELLED
 
 HERE = Path(__file__).parent
 HOW = "if this was meant, run python tests/guard/decided_before.py and look at what differs"
@@ -17,6 +18,12 @@ HOW = "if this was meant, run python tests/guard/decided_before.py and look at w
 @cache
 def before() -> dict[str, Any]:
     found: dict[str, Any] = json.loads((HERE / "decided.json").read_text())
+    return found
+
+
+@cache
+def spelled_before() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / "spelled.json").read_text())
     return found
 
 
@@ -47,3 +54,9 @@ def test_every_history_is_told_as_before(name: str) -> None:
 
 def test_no_history_is_forgotten() -> None:
     assert list(told_before()) == list(HISTORIES)
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_every_text_is_read_as_before(name: str) -> None:
+    now = json.loads(json.dumps(SPELLED[name]()))
+    assert now == spelled_before()[name], HOW
