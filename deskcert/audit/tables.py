@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
+from deskcert.contract.shown import shown_json
 from deskcert.report.visible import visible
 
 __all__ = ["Column", "Format", "cell", "csv_cell", "say_table"]
@@ -43,7 +44,7 @@ def say_table(columns: Sequence[Column], rows: Iterable[Row], form: Format, stre
     out = sys.stdout if stream is None else stream
     match form:
         case Format.JSON:
-            return _each(rows, lambda row: out.write(json.dumps(dict(row), ensure_ascii=False) + "\n"))
+            return _each(rows, lambda row: out.write(shown_json(dict(row)) + "\n"))
         case Format.CSV:
             writer = csv.writer(out, lineterminator="\n")
             writer.writerow([c.key for c in columns])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import LedgerError, UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def show(run: Path, seq: int, tree: bool, as_json: bool) -> None:
 
     found = look_up(_folder(run), seq)
     if as_json:
-        click.echo(json.dumps(found.as_json(tree=tree), ensure_ascii=False))
+        click.echo(shown_json(found.as_json(tree=tree)))
         return
     for line in shown_lines(found, tree=tree):
         click.echo(line)

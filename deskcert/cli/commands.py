@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from deskcert.contract.shown import shown_json
 from deskcert.ways.arguments import COMMANDS, CommandInfo, Param
 from deskcert_schema.errors import UsageError
 
@@ -143,4 +144,4 @@ def print_envelope(envelope: Mapping[str, Any], *, as_text: bool = False) -> Non
 
         click.echo(told(envelope))
     else:
-        click.echo(json.dumps(envelope, ensure_ascii=False, separators=(",", ":")))
+        click.echo(shown_json(envelope, separators=(",", ":")))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from deskcert.adapters.base import RawNode
+from deskcert.contract.shown import shown_json
 from deskcert.session.snapshots import Snapshot, is_secure
 
 __all__ = ["Display", "nested", "shown_node", "shown_within", "text_form"]
@@ -206,7 +207,7 @@ _UNREMARKABLE: Final = frozenset(("editable", "offscreen"))
 
 
 def _quoted(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else "(unknown)"
+    return shown_json(value) if isinstance(value, str) else "(unknown)"
 
 
 def _name(node: RawNode) -> Any:

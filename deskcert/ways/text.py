@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
+
+from deskcert.contract.shown import shown_json, shown_text
 
 __all__ = ["as_text"]
 
@@ -14,6 +15,10 @@ _ACTED: Final = ("action", "target", "disposition")
 
 def as_text(envelope: Mapping[str, Any]) -> str:
     """`ok click button "Approve": delivered_verified, retry unsafe [ledger 12]`, and the like."""
+    return shown_text(_told(envelope))
+
+
+def _told(envelope: Mapping[str, Any]) -> str:
     if envelope.get("ok") is not True:
         return _failure(envelope)
     data = envelope["data"]
@@ -59,7 +64,7 @@ def _failure(envelope: Mapping[str, Any]) -> str:
 def _target(target: Mapping[str, Any]) -> str:
     if "url" in target:
         return str(target["url"])
-    name = json.dumps(target.get("name") or "", ensure_ascii=False)
+    name = shown_json(target.get("name") or "")
     return f"{target.get('role', 'element')} {name}"
 
 
@@ -73,5 +78,5 @@ def _place(envelope: Mapping[str, Any]) -> str:
 
 
 def _json(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = shown_json(value, separators=(",", ":"))
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
