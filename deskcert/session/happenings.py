@@ -43,6 +43,8 @@ class Happenings:
     """By id, in order: `name url state(under_way|kept|failed|denied)`, and of a kept one `bytes sha256 stored`."""
     told: dict[str, str] = field(default_factory=dict)
     """Id → the state of which the agent has been told."""
+    ended_before: frozenset[str] = frozenset()
+    """Downloads that had ended when the newest acting command began: no wait is for them."""
     opened: list[dict[str, Any]] = field(default_factory=list)
     """Tabs of which it has not."""
 
@@ -65,6 +67,15 @@ class Happenings:
         """What the agent has not been told of yet."""
         surfaces, self.opened = self.opened, []
         return surfaces + self.take_downloads()
+
+    def action_begins(self) -> None:
+        self.ended_before = frozenset(n for n, found in self.downloads.items() if found["state"] != "under_way")
+
+    def ended_since(self) -> list[dict[str, Any]]:
+        """Those that have come to their end since the newest action began."""
+        news = [(n, found) for n, found in self.downloads.items() if n not in self.ended_before]
+        self.told |= {number: found["state"] for number, found in news}
+        return [{"type": "download", "id": n, **found} for n, found in news if found["state"] != "under_way"]
 
     def take_downloads(self) -> list[dict[str, Any]]:
         """Those whose state is another one than when the agent was last told."""

@@ -123,6 +123,8 @@ class Session:
             raise Refused(Code.INVALID_ARGS, str(exc), phase="parse") from exc
         if found.acting and not found.through_dialog:
             self._check_dialog()
+        if found.acting:
+            self._desk.happenings.action_begins()
         answer = await found.run(self._desk, Call(call.command, call.raw, values, call.action))
         await self._desk.happenings.note()
         if found.acting and (surfaces := self._desk.happenings.take()):

@@ -52,6 +52,7 @@ def guarded(folder: Path, tabs: Any, witness: Witness, **options: Any) -> Guarde
 async def test_a_download_is_kept_under_a_number_and_told(tmp_path: Path, tabs: WebTabs, witness: Witness) -> None:
     page = guarded(tmp_path, tabs, witness, downloads=tmp_path / "run" / "downloads")
     await page.show(PAGE)
+    assert (await page.ask("wait", download=True, timeout_ms=0))["error"]["code"] == "TIMEOUT"
     await page("click", "Report")
     [found] = (await page.ask("wait", download=True))["data"]["downloads"]
     kept = tmp_path / "run" / found["stored"]
@@ -59,7 +60,6 @@ async def test_a_download_is_kept_under_a_number_and_told(tmp_path: Path, tabs: 
     assert kept.read_bytes() == b"one,two\n"
     assert found["sha256"] == hashlib.sha256(b"one,two\n").hexdigest()
     assert kept.stat().st_mode & 0o777 == 0o600
-    assert (await page.ask("wait", download=True, timeout_ms=0))["error"]["code"] == "TIMEOUT"
     records = [r for r in page.records() if r["kind"] == "download"]
     assert [(r["event"], r.get("kept"), r.get("stored")) for r in records] == [
         ("begun", True, None),

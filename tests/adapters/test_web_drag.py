@@ -99,9 +99,9 @@ async def test_an_end_that_became_something_else_is_stale(page: GuardedPage) -> 
 async def test_a_covered_or_disabled_place_is_waited_for(page: GuardedPage) -> None:
     await page.show(BOARD + LOG + "<div id=veil style='position:absolute;inset:0' role=img aria-label=Veil></div>")
     await page.script("slot.style.cssText='position:relative;z-index:2';a.style.cssText='position:relative;z-index:2'")
-    assert (await drag(page, "Task A", "Wall", timeout_ms=200))["error"]["code"] == "TIMEOUT"
+    assert (await drag(page, "Task A", "Wall", timeout_ms=1_500))["error"]["code"] == "TIMEOUT"
     await page.script("slot.setAttribute('aria-disabled', 'true')")
-    waited = await drag(page, "Task A", "Drop here", timeout_ms=200)
+    waited = await drag(page, "Task A", "Drop here", timeout_ms=1_500)
     assert waited["error"]["details"]["last_report"]["why"].startswith("drop_enabled")
     await page.script("slot.removeAttribute('aria-disabled')")
     assert (await drag(page, "Task A", "Drop here"))["ok"]

@@ -328,6 +328,8 @@ class WebAdapter(PageCommands):
             return "the document of the element is gone"
         if action.command not in dispatch.COMMANDS and action.command != "upload":
             return f"{action.command} is not supported here"
+        if action.command == "drag" and action.to is None:
+            return "a drag needs the element that it ends on"
         if action.command == "press" and action.key not in dispatch.KEYS and not _trusted(action):
             return f"the key {action.key} needs trusted keys"
         return None

@@ -61,7 +61,7 @@ async def _wait(desk: Desk, call: Call) -> dict[str, Any]:
     if mode == "dialog" and (dialog := desk.adapter.dialog()) is not None:
         data["dialog"] = {"id": dialog.id, "type": dialog.type, "text": dialog.text[:1_000]}
     if mode == "download":
-        data["downloads"] = desk.happenings.take_downloads()
+        data["downloads"] = desk.happenings.ended_since()
     return success(Command.WAIT, data)
 
 
@@ -180,12 +180,11 @@ async def _dialog(desk: Desk) -> str | None:
 
 
 async def _download(desk: Desk) -> str | None:
-    """Until one has come to its end of which the agent has not been told, and none is under way."""
+    """Until one has come to its end since the newest action began, and none is under way."""
     found = desk.happenings
     if found.under_way:
         return f"{found.under_way} downloads are under way"
-    ended = [number for number, is_ in found.downloads.items() if found.told.get(number) != is_["state"]]
-    return None if ended else "no download has begun"
+    return None if found.ended_since() else "no download has begun"
 
 
 async def _quiet(desk: Desk, wanted_ms: int, began: int) -> str | None:
