@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
@@ -46,8 +46,9 @@ _TIMES: Final = 6
 _STANDS_STILL_S: Final = 15.0
 """Of one test: processor time over this is a loop, and without any it waits for what never comes."""
 
-_KEPT: Final = {"confusables.py": "deskcert/guard/names.py"}
-"""Tables that take a while to make; and the file that uses them."""
+_FEW: Final = 5
+_USERS: Final = {"deskcert/guard/confusables.py": "deskcert/guard/names.py"}
+"""Where all of a file is kept: who uses it."""
 
 type Lines = dict[str, dict[str, list[int]]]
 """Test to file to the lines that it runs through."""
@@ -153,9 +154,10 @@ class _Plugin:
             for name, files in lines.items()
             if name in items and file in files and (wanted is None or not wanted.isdisjoint(files[file]))
         ]
-        if mutant.file.name in _KEPT:
-            # What it makes is kept for the life of a process, so that only the first test was seen in it.
-            through = [name for name, files in lines.items() if name in items and _KEPT[mutant.file.name] in files]
+        if len(through) < _FEW:
+            # What a function keeps of earlier calls hides it from later tests: whoever uses its file may notice.
+            user = _USERS.get(file, file)
+            through = [name for name, files in lines.items() if name in items and {file, user} & files.keys()]
         place = (file, mutant.function)
         before = self._killers.setdefault(place, [])
         through.sort(key=lambda name: (name not in before, seconds[name]))
@@ -176,12 +178,11 @@ class _Plugin:
         return Trial(mutant, killer, len(through))
 
 
-def _forget(but: Container[str] = ()) -> None:
+def _forget() -> None:
     """What functions of the guard keep of earlier calls."""
     for file in FILES:
-        if file.name not in but:
-            for found in vars(sys.modules[module_of(file)]).values():
-                getattr(found, "cache_clear", lambda: None)()
+        for found in vars(sys.modules[module_of(file)]).values():
+            getattr(found, "cache_clear", lambda: None)()
 
 
 def _settle(items: Iterable[pytest.Item]) -> None:
@@ -280,7 +281,6 @@ def _noted(items: dict[str, pytest.Item]) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     failed = []
     for name, item in items.items():
-        _forget(_KEPT)
         seen.clear()
         monitoring.restart_events()
         began = time.process_time()

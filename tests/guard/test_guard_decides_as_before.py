@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from decided_before import HISTORIES, QUESTIONS, SITUATIONS, decided, told
+from guard_grid import QUESTIONS, SITUATIONS, decided
+from guard_histories import HISTORIES, told
 from spelled_before import SPELLED
 
 HERE = Path(__file__).parent
