@@ -41,8 +41,8 @@ def test_no_ordinary_name_is_denied(raw: object) -> None:
 
 
 def test_the_corpus_is_large_and_of_many_scripts() -> None:
-    assert len(set(names())) >= 200
-    assert len({ord(c) >> 8 for n in names() for c in n}) >= 25
+    assert len(set(names())) >= 500
+    assert len({ord(c) >> 8 for n in names() for c in n}) >= 29
 
 
 EVASIONS = {
@@ -202,7 +202,43 @@ def test_the_table_is_one_prototype_a_character() -> None:
 def test_display_is_the_order_on_the_screen() -> None:
     assert display("Delete") == ()
     assert fold(display("\u202etnuocca eteleD\u202c")[0]) == "delete account"
+    isolated = "\u2067" + "\u202etnuocca\u202c" + "\u2069 \u2066\u202eeteleD\u202c\u2069"
+    assert any("delete" in fold(shown) for shown in display(isolated))
     assert skeleton("\u202e") == ""
+
+
+TURNED = {
+    "an override": "\u202etnuocca eteled\u202c",
+    "an override that is never ended": "\u202etnuocca eteled",
+    "an override of each word, which turn their order too": "\u202etnuocca\u202c \u202eeteled\u202c",
+    "an override in an isolate": "\u2066\u202etnuocca eteled\u202c\u2069",
+    "an isolate inside an override": "\u202et\u2066n\u2069uocca eteled\u202c",
+    "half of the word turned": "del\u202eete\u202c account",
+    "left to right over what is left to right": "\u202ddelete account\u202c",
+    "marks that turn nothing": "delete\u200e \u200eaccount\u200f",
+    "isolates around the words": "\u2068delete\u2069 \u2068account\u2069",
+}
+
+
+@pytest.mark.parametrize("name", TURNED.values(), ids=TURNED)
+def test_a_name_is_judged_in_the_order_in_which_it_is_read(name: str) -> None:
+    assert hit("delete account", name) is Match.YES
+    assert hit({"regex": "delete\\s+account"}, name) is Match.YES
+
+
+@pytest.mark.parametrize(
+    ("regex", "name"),
+    [
+        ("^delete", "D\u0435lete"),
+        ("del[e3]te", "dеl3te"),
+        ("pay\\s?now", "\u0440\u0430y now"),
+        ("(remove|erase) all", "eras\u0435 \u0430ll"),
+        ("[A-Z]{3}-1", "\u0410\u0412\u0421-1"),
+        ("user 10", "user l0"),
+    ],
+)
+def test_a_regex_reads_look_alikes(regex: str, name: str) -> None:
+    assert hit({"regex": regex}, name) is Match.YES
 
 
 @pytest.mark.parametrize("raw", ["", " ", "\u200b", {"glob": ""}, {"regex": "("}, {"glob": "a", "regex": "b"}, 3, None])
