@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -24,12 +23,11 @@ from deskcert.adapters.base import (
     PointHook,
     Probed,
     RawObservation,
-    RequestSeen,
     Unreadable,
     WindowState,
 )
 from deskcert.adapters.web import dispatch, navigation
-from deskcert.adapters.web.chain import Way, WaysOut
+from deskcert.adapters.web.chain import WaysOut
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
 from deskcert.adapters.web.closed import ClosedRoots
 from deskcert.adapters.web.frames import Frame, Frames
@@ -43,7 +41,7 @@ from deskcert.adapters.web.trusted import TRUSTED_KEYS, trusted_press
 from deskcert.adapters.web.upload import upload
 from deskcert.contract.evidence import Evidence
 from deskcert_schema.errors import AdapterError
-from deskcert_schema.vocabulary import DetailKind, NetworkHow
+from deskcert_schema.vocabulary import DetailKind
 
 __all__ = ["WebAdapter"]
 
@@ -289,7 +287,10 @@ class WebAdapter(PageCommands):
                     DispatchEnd.CHANGED, reached=False, differences=("hit_test",), preparatory_scroll=scrolled
                 )
             if action.physical:
-                found = await self._physical(frame, signals, budget_ms, at).perform(node, action, expected)
+                page = (self._evaluate, self._ways, self._channel)
+                found = await Physical(*page, frame, self._frames, signals, budget_ms, at).perform(
+                    node, action, expected
+                )
             elif _trusted(action):
                 found = await trusted_press(frame.channel, frame.alive, signals, keys=self._channel, at=at, **about)
             elif action.command == "upload":
@@ -303,16 +304,6 @@ class WebAdapter(PageCommands):
         finally:
             self._requests.end()
             self._signals = None
-
-    def _physical(self, frame: Frame, signals: dispatch.Signals, budget_ms: int, at: PointHook) -> Physical:
-        others = [f for f in self._frames if f is not frame]
-
-        async def follow(inner: Frame, hit: dict[str, Any]) -> Way:
-            if inner.parent is None:
-                return Way("pass", at=(hit["at"][0], hit["at"][1]))
-            return await self._ways.follow(inner, hit, may_scroll=False, budget_ms=budget_ms)
-
-        return Physical(self._evaluate, follow, self._channel, frame.alive, frame, others, signals, budget_ms, at)
 
     def cannot_drag(self, source: Handle, to: Handle) -> str | None:
         same = (source.document, split_node(source.node)[1]) == (to.document, split_node(to.node)[1])
@@ -387,22 +378,6 @@ class WebAdapter(PageCommands):
     def dialog(self) -> Dialog | None:
         return self._dialog
 
-    def requests(self, number: int) -> tuple[RequestSeen, ...]:
-        return self._requests.seen(number)
-
-    def watch_requests(self, told: Callable[[str, str, NetworkHow, int | None], None]) -> None:
-        """`told` each request of the page as it begins: method, URL, how its action is known, and which."""
-        self._requests.told = told
-
-    async def post(self, url: str, *, afresh: bool = False) -> None:
-        """A write that is no action, from this page or from an empty one beside it; what comes of it is not told."""
-        script = f"void fetch({json.dumps(url)}, {{method: 'POST', mode: 'no-cors', body: 'canary'}}).catch(() => 0)"
-        with suppress(Exception):  # a page that cannot send is found out by whoever waits for the write
-            if afresh:
-                await (await self._context.new_page()).evaluate(script)
-            else:
-                await self._channel.call("Runtime.evaluate", {"expression": script}, budget_ms=_WINDOW_MS)
-
     def _check_alive(self) -> None:
         if self._alive.reason is not None:
             raise AdapterError(self._alive.reason, kind=DetailKind.COMPONENT_LOST)
@@ -410,6 +385,7 @@ class WebAdapter(PageCommands):
     async def close(self) -> None:
         """Closes the page and its context. Never hangs: a browser that does not answer is left to whoever ends it."""
         self._alive.lose("the session was closed")
+        await self._processes.detach()
         await self._channel.detach()
         with suppress(Exception):  # a page that cannot be closed any more is closed enough
             await asyncio.wait_for(self._context.close(), _CLOSE_S)

@@ -6,15 +6,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
-from deskcert.adapters.base import Dialog, DispatchEnd, Entry, Navigation, PageAction, PointHook, Tab, WindowState
+from deskcert.adapters.base import (
+    Dialog,
+    DispatchEnd,
+    Entry,
+    Navigation,
+    PageAction,
+    PointHook,
+    RequestSeen,
+    Tab,
+    WindowState,
+)
 from deskcert.adapters.web import dispatch, navigation
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
 from deskcert.adapters.web.frames import Frame, Frames
 from deskcert.adapters.web.requests import RequestLog
 from deskcert_schema.errors import AdapterError
-from deskcert_schema.vocabulary import DetailKind
+from deskcert_schema.vocabulary import DetailKind, NetworkHow
 
 __all__ = ["PageCommands"]
 
@@ -137,6 +148,22 @@ class PageCommands:
 
     def network(self) -> tuple[int, int]:
         return self._requests.network()
+
+    def requests(self, number: int) -> tuple[RequestSeen, ...]:
+        return self._requests.seen(number)
+
+    def watch_requests(self, told: Callable[[str, str, NetworkHow, int | None], None]) -> None:
+        """`told` each request of the page as it begins: method, URL, how its action is known, and which."""
+        self._requests.told = told
+
+    async def post(self, url: str, *, afresh: bool = False) -> None:
+        """A write that is no action, from this page or from an empty one beside it; what comes of it is not told."""
+        script = f"void fetch({json.dumps(url)}, {{method: 'POST', mode: 'no-cors', body: 'canary'}}).catch(() => 0)"
+        with suppress(Exception):  # a page that cannot send is found out by whoever waits for the write
+            if afresh:
+                await (await self._context.new_page()).evaluate(script)
+            else:
+                await self._channel.call("Runtime.evaluate", {"expression": script}, budget_ms=_LOOK_MS)
 
     async def page(self, action: PageAction, *, number: int, budget_ms: int, at: PointHook) -> Navigation:
         if self._alive.reason is not None:

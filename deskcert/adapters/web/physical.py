@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from deskcert.adapters.base import Action, Dispatch, DispatchEnd, PointHook
-from deskcert.adapters.web.chain import Way
+from deskcert.adapters.web.chain import WaysOut
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelTimeout, Liveness
 from deskcert.adapters.web.dispatch import Signals, await_first, reported, request_of, written
-from deskcert.adapters.web.frames import Frame
+from deskcert.adapters.web.frames import Frame, Frames
 from deskcert.contract.evidence import Evidence, Hit
 
 __all__ = ["POINTED", "Physical"]
@@ -36,23 +36,28 @@ _ENDS: Final = {"right-click": "contextmenu", "hover": "pointermove", "scroll": 
 """The event with which a command has arrived in full; all others: click."""
 
 type Evaluate = Callable[[Frame, str, list[Any], int], Awaitable[str]]
-type Follow = Callable[[Frame, dict[str, Any]], Awaitable[Way]]
-"""From a point in a frame's own document to the page's window, or what is in the way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Physical:
-    """One action. `others`: every frame of the page but the target's."""
+    """One action. `input`: to the page, whose pointer and keys it is; `frame`: the target's."""
 
     evaluate: Evaluate
-    follow: Follow
+    ways: WaysOut
     input: Channel
-    alive: Liveness
     frame: Frame
-    others: Sequence[Frame]
+    frames: Frames
     signals: Signals
     budget_ms: int
     at: PointHook
+
+    @property
+    def alive(self) -> Liveness:
+        return self.frame.alive
+
+    @property
+    def others(self) -> list[Frame]:
+        return [frame for frame in self.frames if frame is not self.frame]
 
     async def perform(self, node: str, action: Action, expected: Evidence) -> Dispatch:
         """Raises the channel's errors as long as nothing was sent."""
@@ -85,7 +90,10 @@ class Physical:
         """In the page's own window."""
         if hit.get("at") is None:
             return None
-        way = await self.follow(self.frame, {"status": "pass", **hit})
+        if self.frame.parent is None:
+            return hit["at"][0], hit["at"][1]
+        found = {"status": "pass", **hit}
+        way = await self.ways.follow(self.frame, found, may_scroll=False, budget_ms=self.budget_ms)
         return way.at if way.status == "pass" else None
 
     # The pointer
