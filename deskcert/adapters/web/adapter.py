@@ -287,10 +287,8 @@ class WebAdapter(PageCommands):
                     DispatchEnd.CHANGED, reached=False, differences=("hit_test",), preparatory_scroll=scrolled
                 )
             if action.physical:
-                page = (self._evaluate, self._ways, self._channel)
-                found = await Physical(*page, frame, self._frames, signals, budget_ms, at).perform(
-                    node, action, expected
-                )
+                page = (self._evaluate, self._ways, self._channel, frame, self._frames)
+                found = await Physical(*page, signals, budget_ms, at).perform(node, action, expected)
             elif _trusted(action):
                 found = await trusted_press(frame.channel, frame.alive, signals, keys=self._channel, at=at, **about)
             elif action.command == "upload":
