@@ -228,9 +228,14 @@ SITUATIONS: dict[str, Evidence] = {
     "two options": live(role="listbox", options=(1, 1), value=Known("Red, Blue")),
     "one option": live(role="combobox", options=(1,), value=Known("Red"), paths=(path("descendant", "Red", "option"),)),
     "no such option": live(role="combobox", options=(0,)),
+    "one option and twins": live(role="listbox", options=(1, 2)),
+    "twins and no option": live(role="listbox", options=(2, 0)),
+    "hidden, no box": live(states={"visible": Known(False)}, box=None),
+    "hidden, no width": live(states={"visible": UNREAD}, box=(0, 0, 0, 5)),
     "twin options": live(role="combobox", options=(2,)),
     "options unread": live(role="combobox", options=None),
     "dropped on forbidden": live(other=named("Delete account", node="n9", context=())),
+    "dropped on what has no name to read": live(other=named(UNREAD, node="n9", context=())),
     "dropped on hidden": live(other=live(node="n9", states={"visible": Known(False)})),
     "dropped on covered": live(other=live(node="n9", hit_test=HitTest("fail", "dialog", "Cookies"))),
     "dropped on approve": live(other=live(node="n9", context=())),
@@ -254,6 +259,7 @@ ACTIONS: dict[str, Action] = {
     "select red": Action("select", value="Red"),
     "upload": Action("upload", value=FILES),
     "upload a public file": Action("upload", value=json.dumps([{"path": "/srv/public/b.pdf", "bytes": 4}])),
+    "press nothing": Action("press"),
     "physical click": Action("click", physical=True),
     **{f"press {k}": Action("press", key=k) for k in ("Enter", "Space", "Escape", "F5", "Control+w", "a")},
     **{f"press Arrow{k}": Action("press", key=f"Arrow{k}") for k in ("Left", "Right", "Up", "Down")},
@@ -341,6 +347,9 @@ def decided(question: str) -> dict[str, str]:
     if question == "identity":
         handle = Handle("d1", "n1")
         rows = {n: [identity.compare(node, handle, e) for e in SITUATIONS.values()] for n, node in NODES.items()}
+        place = identity.saved_identity(NODE | {"name": "Delete account", "context": []}, Handle("d1", "n9"))
+        dragged = identity.saved_identity(NODE, handle) | {"to": place}
+        rows["dragged"] = [identity.compare_saved(dragged, e) for e in SITUATIONS.values()]
     else:
         answer = _questions()[question]
         rows = {name: [answer(action, e) for e in SITUATIONS.values()] for name, action in ACTIONS.items()}

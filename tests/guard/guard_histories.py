@@ -13,7 +13,9 @@ from spelled_before import plain
 
 from deskcert.adapters.base import (
     Action,
+    Handle,
 )
+from deskcert.contract.refs import Ref
 from deskcert.guard.outcome import ActOutcome, ActRequest, Interrupted
 from deskcert.guard.pipeline import act
 from deskcert.guard.retry_gate import GateState
@@ -123,6 +125,7 @@ def _set_again(look: bool) -> list[Any]:
 def _late(step_us: int, timeout_ms: int, *elements: Element, command: str = "click", **how: Any) -> list[Any]:
     """An application, and a disk, that take their time."""
     run = _run(*elements, step_us=step_us)
+    run.world.fault = Fault.SWALLOWED
     (ref, *_) = run.snapshot()
     return _told(run, run.act(command, ref, timeout_ms=timeout_ms, **how))
 
@@ -135,14 +138,11 @@ def _unread_until(looks: int, timeout_ms: int) -> list[Any]:
     return _told(run, run.act("click", ref, timeout_ms=timeout_ms))
 
 
-def _thrown(at: type, *, reached: bool, after: int = 0) -> list[Any]:
-    """As `_interrupted`, after so many steps of this kind, with the adapter's word that the target was reached."""
-    run = _run(_field())
-    (ref, *_) = run.snapshot()
+def _request(run: SimulatedRun, ref: Ref, action: Action, **how: Any) -> ActRequest:
     seq, saved = run._snapshots[ref.snapshot]
-    request = ActRequest(
+    return ActRequest(
         action_no=1,
-        action=Action("set-value", value="b"),
+        action=action,
         ref=ref,
         saved=saved[ref.n],
         snapshot_seq=seq,
@@ -152,7 +152,25 @@ def _thrown(at: type, *, reached: bool, after: int = 0) -> list[Any]:
         run_key=b"k",
         now_us=0,
         secret=secret,
+        **how,
     )
+
+
+def _with_another(action: Action, **how: Any) -> list[Any]:
+    """Actions that say more than a value or a key: a direction, or the other end of a drag."""
+    place = Element("n2", "basket", role="listitem", name="Basket", context=(("group", "Bin"),))
+    run = _run(Element("n1", "order-1", name="Approve"), place)
+    ref, other, *_ = run.snapshot()
+    saved = run._snapshots[other.snapshot][1][other.n]
+    to = {"to": (other, saved)} if action.to is not None else {}
+    return _told(run, run._drive(act(_request(run, ref, action, **to, **how))))
+
+
+def _thrown(at: type, *, reached: bool, after: int = 0) -> list[Any]:
+    """As `_interrupted`, after so many steps of this kind, with the adapter's word that the target was reached."""
+    run = _run(_field())
+    (ref, *_) = run.snapshot()
+    request = _request(run, ref, Action("set-value", value="b"))
     steps, outcome = act(request), None
     try:
         step = next(steps)
@@ -221,6 +239,11 @@ def _histories() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
         yield f"no ledger after {after}", lambda after=after: _without_ledger(after)
         yield f"holds, no ledger after {after}", lambda after=after: _holds_without_ledger(after)
     yield "no lease", _no_lease
+    yield "dragged", lambda: _with_another(Action("drag", to=Handle("doc1", "n2")))
+    yield "dragged, one look", lambda: _with_another(Action("drag", to=Handle("doc1", "n2")), timeout_ms=0)
+    yield "scrolled", lambda: _with_another(Action("scroll", direction="down", amount=3))
+    yield "scrolled to", lambda: _with_another(Action("scroll-to"))
+    yield "hovered, named", lambda: _with_another(Action("hover"), repeat_of=1)
     for look in (False, True):
         yield f"set again, look {look}", lambda look=look: _set_again(look)
     for step in (Look, TakeLease, Announce, Record, Perform, Release):

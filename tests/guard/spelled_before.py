@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from deskcert.adapters.base import Dialog, Dispatch, DispatchEnd, RequestSeen
+from deskcert.adapters.base import Dialog, Dispatch, DispatchEnd, RequestSeen, WindowState
 from deskcert.guard import names
 from deskcert.guard.answers import request_json
 from deskcert.guard.confusables import ascii_table, prototype_table
 from deskcert.guard.delivery import judge_dispatch
-from deskcert.guard.desktop_subject import DESKTOP_COMMANDS, WITHOUT_ELEMENT
+from deskcert.guard.desktop_subject import DESKTOP_COMMANDS, WITHOUT_ELEMENT, desktop_subject
 from deskcert.guard.patterns import TextPattern, UrlPattern, url_spellings
-from deskcert.guard.policy import PAGE_COMMANDS
+from deskcert.guard.policy import PAGE_COMMANDS, decide, page_subject
 from deskcert.guard.rules import compile_policy, key_of, merge, role_of
 from deskcert.guard.verification import Verification
 from deskcert_schema.disposition import Delivery, Disposition, strongest
@@ -288,6 +288,7 @@ ADDED: dict[str, Any] = {
     "nothing": {},
     "a rule": {"deny": [{"id": "b", "name": "x"}]},
     "the same rule": {"deny": [DENY]},
+    "the same allow rule": {"allow": [{"id": "z", "name": "y"}]},
     "an allow rule": {"allow": [{"id": "c", "name": "x"}]},
     "default": {"default": "deny"},
     "default allow": {"default": "allow"},
@@ -362,6 +363,39 @@ def _merged() -> dict[str, Any]:
     return {f"{g} and {a}": _told(lambda x=x, y=y: merge(x, y)) for (g, x), (a, y) in pairs}
 
 
+def _without_element() -> Any:
+    subjects = [plain(page_subject(c, {"url": "http://h/a"}, None)) for c in sorted(PAGE_COMMANDS)]
+    desktop = [plain(desktop_subject(c, {"url": "desktop://clipboard/"})) for c in sorted(DESKTOP_COMMANDS)]
+    return [sorted(WITHOUT_ELEMENT), subjects, desktop]
+
+
+def _allowed_pages() -> Any:
+    """A command on a page has no control, so that a rule about names or roles lets none through."""
+    found = []
+    for rule in (
+        {"id": "a", "url": "**/free/**"},
+        {"id": "a", "url": "**/free/**", "name": "Go"},
+        {"id": "a", "url": "**/free/**", "role": "link"},
+        {"id": "a", "action": ["navigate", "back"]},
+        {"id": "a", "window": "Free"},
+        {"id": "a", "window": "Free", "url": "**/free/**", "action": "navigate"},
+        *({"id": "a", key: "x"} for key in ("value", "upload", "download", "key")),
+        {"id": "a", "destination": {"method": "GET"}},
+    ):
+        rules = compile_policy({"version": 1, "default": "deny", "allow": [rule]}, digest="x")
+        for command in ("navigate", "back", "reload"):
+            for url, title in (
+                ("http://h/free/a", "Free"),
+                ("http://h/free/", None),
+                ("http://h/b", "Free"),
+                ("x", "No"),
+            ):
+                window = WindowState("w1", title, "http://h/free/w", "d1") if title is not None else None
+                subject = page_subject(command, {"url": url}, window)
+                found.append([rule.get("id"), command, url, title, plain(decide(rules, subject))])
+    return found
+
+
 def _dispatches() -> dict[str, str]:
     """Every combination of what may be known of a dispatch."""
     dialog, found = Dialog("d1", "confirm", "?"), {}
@@ -400,7 +434,8 @@ SPELLED: dict[str, Callable[[], Any]] = {
     "keys": lambda: {key: key_of(key) for key in KEYS},
     "policies": _policies,
     "merged": _merged,
-    "commands without an element": lambda: [sorted(PAGE_COMMANDS), sorted(DESKTOP_COMMANDS), sorted(WITHOUT_ELEMENT)],
+    "commands without an element": _without_element,
+    "pages of an allow list": _allowed_pages,
     "dispatches": _dispatches,
     "requests": lambda: [request_json(RequestSeen("POST", "u", "causal", "answered", s)) for s in (None, 0, 200)],
     "deliveries": lambda: [
