@@ -54,7 +54,7 @@ def start_payload(
         "proxy": settings.proxy,
         "custody": "owned",
         "policy": {"digest": policy_digest, "content": policy},
-        "suite": {"name": suite.name, "digest": suite.digest},
+        "suite": {"name": suite.name, "digest": suite.digest, "scenarios": suite.size},
         "schema": {"digest": digest()},
         # As it is applied, defaults included: a later version's defaults are not this run's.
         "gate": Gate.read(settings.gate, trials=settings.trials).as_json(),

@@ -39,6 +39,8 @@ class Suite:
     desktop: bool = False
     """The application is a window on a Linux desktop, over AT-SPI."""
     secrets: EnvSecrets = NOTHING_SECRET
+    size: int = 0
+    """Scenarios before any were left out by `select`; the digest is of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     named = {**dict(pair for s in reversed(scenarios) for pair in s.secrets), **named}
     policy_name = shown(policy_path) if policy_path else ""
     suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, desktop, EnvSecrets.read(named))
+    suite = replace(suite, size=len(scenarios))
     _check_patterns(suite)
     return suite
 

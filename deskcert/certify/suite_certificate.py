@@ -59,6 +59,7 @@ def suite_statement(verdict: Verdict, folders: Sequence[Path]) -> tuple[Statemen
         "exit_code": int(verdict.exit_code),
         "reasons": told["reasons"],
         "gate": told["gate"],
+        **({"scope": told["scope"]} if "scope" in told else {}),
         "totals": told["totals"],
         "by_attribution": told["by_attribution"],
         "findings": dict(sorted(Counter(finding["rule"] for finding in told["findings"]).items())),
@@ -68,7 +69,7 @@ def suite_statement(verdict: Verdict, folders: Sequence[Path]) -> tuple[Statemen
         "issued_at": last,
         "expires_at": expires_at(last),
         "revoked_by_change_of": _policies(facts, digests),
-        "not_covered": [*_limits(verdict.environment), *_unnamed_shards(facts), *_ALWAYS_OPEN],
+        "not_covered": [*_left_out(verdict), *_limits(verdict.environment), *_unnamed_shards(facts), *_ALWAYS_OPEN],
     }
     words = {True: "PASSED", False: "WARNED" if verdict.exit_code is ExitCode.INCONCLUSIVE else "FAILED"}
     by = {slot.planned.words: slot.outcome for slot in verdict.slots}
@@ -144,6 +145,13 @@ def _unnamed_shards(facts: Sequence[Mapping[str, Any]]) -> list[str]:
     if parts and not all(start.get("attempt") for start in parts):
         return ["whether a shard was run several times and the best taken: the shards name no common attempt"]
     return []
+
+
+def _left_out(verdict: Verdict) -> list[str]:
+    if verdict.scope is None:
+        return []
+    planned, whole = verdict.scope
+    return [f"{whole - planned} of the suite's {whole} scenarios: they were not run (--only, --tag)"]
 
 
 def _limits(environment: Mapping[str, str]) -> list[str]:

@@ -79,6 +79,7 @@ def verify(
         "certificate": "suite" if found.is_suite else "run",
         "holds": not problems,
         "certified": told.get("certified"),
+        "scope": told.get("scope"),
         "issued_at": told.get("issued_at"),
         "expires_at": told.get("expires_at"),
         "changed": [{"what": c.what, "revokes": c.revokes or strict, "text": c.text} for c in changed],
@@ -154,6 +155,9 @@ def _show(facts: Mapping[str, Any]) -> None:
     click.echo(f"{facts['certificate']} certificate: {'holds' if facts['holds'] else 'does NOT hold'}")
     for name in ("certified", "issued_at", "expires_at"):
         click.echo(f"  {name.replace('_', ' ')}: {visible(str(facts[name]))}")
+    if facts["scope"] is not None:
+        share = f"{facts['scope'].get('scenarios')} of the suite's {facts['scope'].get('of')} scenarios"
+        click.echo(f"  a part only: {visible(share)}")
     for change in facts["changed"]:
         label = "a part only" if change["what"] == "scenarios" else "changed since"
         click.echo(f"  {label}: {visible(change['text'])}{'' if change['revokes'] else ' (revokes nothing)'}")

@@ -55,6 +55,7 @@ def merged(shards: Sequence[Path], out: Path, keys: tuple[str, ...], *, as_json:
     from deskcert.scoring.evidence import find_runs
     from deskcert_ledger import ProjectKey, default_key_path
 
+    _refuse_named_twice(shards)
     found = find_runs(shards)
     pins = pins_for(keys)
     score(found, pins)  # what is not one certification is refused before anything is written
@@ -67,6 +68,15 @@ def merged(shards: Sequence[Path], out: Path, keys: tuple[str, ...], *, as_json:
     outcome.write(key, [out / "summary.txt"])
     outcome.tell(Reports(**reports), as_json=as_json)
     return int(outcome.verdict.exit_code)
+
+
+def _refuse_named_twice(shards: Sequence[Path]) -> None:
+    """A folder that is named twice is no second shard, and usually stands where another one was meant."""
+    named: set[Path] = set()
+    for shard in shards:
+        if shard.resolve() in named:
+            raise UsageError(f"{shard} is named twice; name the folder of every shard once")
+        named.add(shard.resolve())
 
 
 def _copied(found: Sequence[Path], out: Path) -> tuple[Path, ...]:

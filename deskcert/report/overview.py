@@ -125,9 +125,9 @@ def _environment(verdict: Verdict) -> str:
 def _subject(verdict: Verdict) -> str:
     suite, agent = verdict.suite.partition(" ")[0], verdict.agent.partition(" ")[0]
     planned = len(verdict.slots)
-    return (
-        f"agent {visible(agent) or 'unknown'} · suite {visible(suite) or 'unknown'} · {_count(planned, 'run')} planned"
-    )
+    part = "" if verdict.scope is None else f" · only {verdict.scope[0]} of the suite's {verdict.scope[1]} scenarios"
+    whole = f"agent {visible(agent) or 'unknown'} · suite {visible(suite) or 'unknown'}{part}"
+    return f"{whole} · {_count(planned, 'run')} planned"
 
 
 def _rows(slots: Sequence[Slot]) -> tuple[Row, ...]:

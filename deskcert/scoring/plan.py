@@ -50,6 +50,8 @@ class Charter:
     plan: tuple[Planned, ...]
     shards: int = 1
     """Into how many parts the plan was cut; 1: not at all."""
+    suite_scenarios: int = 0
+    """How many scenarios the suite has, of which the plan may be a part; 0: it does not say."""
     attempt: str = ""
     """The name that shards were given in common, if any: each is a `deskcert ci` of its own."""
 
@@ -68,6 +70,7 @@ class Charter:
             gate=gate if isinstance(gate, Mapping) else {},
             plan=tuple(sorted(p for p in planned if p is not None)),
             shards=shard_of(text(start, "shard"))[1],
+            suite_scenarios=number(start, "suite", "scenarios") or 0,
             attempt=text(start, "attempt"),
         )
 
@@ -75,6 +78,7 @@ class Charter:
         """The first thing that differs, in words."""
         for words, mine, theirs in (
             ("suite", self.suite, other.suite),
+            ("how many scenarios the suite has", self.suite_scenarios, other.suite_scenarios),
             ("agent", self.agent, other.agent),
             ("gate", self.gate, other.gate),
             ("number of trials", self.trials, other.trials),

@@ -37,6 +37,14 @@ class Verdict:
     tally: Tally
     suite: str
     agent: str
+    suite_scenarios: int = 0
+    """How many scenarios the suite has; 0: the runs do not say."""
+
+    @property
+    def scope(self) -> tuple[int, int] | None:
+        """(scenarios that were planned, scenarios of the suite) where it is about a part of the suite."""
+        planned = len({slot.planned.scenario for slot in self.slots})
+        return (planned, self.suite_scenarios) if planned < self.suite_scenarios else None
 
     @property
     def certified(self) -> bool:
@@ -58,6 +66,7 @@ class Verdict:
             "exit_code": int(self.exit_code),
             "reasons": [r.text for r in self.reasons],
             "gate": self.gate.as_json(),
+            **({"scope": {"scenarios": self.scope[0], "of": self.scope[1]}} if self.scope is not None else {}),
             "totals": totals(self.slots),
             "by_area": self._by_area(),
             "by_attribution": self._by_attribution(),
@@ -123,9 +132,9 @@ def make_verdict(charter: Charter | None, results: Sequence[RunResult]) -> Verdi
     gate = Gate.read(charter.gate if charter else {}, trials=charter.trials if charter else 1)
     tally = Tally.count(slots, deterministic=charter is not None and charter.deterministic)
     why = reasons(gate, slots, tally)
-    return Verdict(
-        exit_code(why), why, gate, slots, tally, charter.suite if charter else "", charter.agent if charter else ""
-    )
+    if charter is None:
+        return Verdict(exit_code(why), why, gate, slots, tally, "", "")
+    return Verdict(exit_code(why), why, gate, slots, tally, charter.suite, charter.agent, charter.suite_scenarios)
 
 
 def _run(slot: Slot) -> dict[str, Any]:

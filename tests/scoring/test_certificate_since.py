@@ -20,9 +20,10 @@ from scoring_talk import GOOD, claim, end, look, oracle
 from deskcert.certify.changes import InUse, changes, in_use
 from deskcert.certify.config import Overrides, load_settings
 from deskcert.certify.start_record import versions
-from deskcert.certify.suite import load_suites, policy_for
+from deskcert.certify.suite import load_suites, policy_for, select
 from deskcert.certify.suite_certificate import write_suite_certificate
 from deskcert.report.ci.badge import badge_of
+from deskcert.report.summary import summary_text
 from deskcert.scoring import score
 from deskcert_ledger.certificate import check_certificate
 from deskcert_schema.validate import digest
@@ -215,3 +216,37 @@ def test_no_badge_is_made_of_a_certificate_that_expired_or_was_forged(
     assert forged.returncode in (1, 2)
     assert not (tmp_path / "b.svg").exists()
     assert deskcert(tmp_path, "certificate", "badge", "good", *DAY, "--svg", "b.svg").returncode == 3
+
+
+def test_a_part_of_a_suite_never_has_a_green_badge(tmp_path: Path) -> None:
+    """`deskcert ci --only` may certify, and what it certifies is said in yellow, by the verdict, and by verify."""
+    suite = Suite(tmp_path)
+    told = {"suite": {"name": "builtin:core", "digest": "1" * 64, "scenarios": 24}}
+    folders = [suite.run(*GOOD, start_more=told)]
+    verdict = score(folders, [suite.key.vkey])
+    assert (verdict.certified, verdict.scope) == (True, (1, 24))
+    assert verdict.as_json()["scope"] == {"scenarios": 1, "of": 24}
+    assert "only 1 of the suite's 24 scenarios" in summary_text(verdict)
+    (tmp_path / "verdict.json").write_bytes(verdict.as_bytes())
+    write_suite_certificate(tmp_path, verdict, folders, suite.key)
+    file = tmp_path / "suite.intoto.jsonl"
+    found = check_certificate(file.read_bytes(), [suite.key.verifier])
+    assert (
+        "23 of the suite's 24 scenarios: they were not run (--only, --tag)" in found.statement.predicate["not_covered"]
+    )
+    badge = badge_of(found, datetime(1970, 1, 20, tzinfo=UTC))
+    assert (badge.message, badge.colour) == ("partial: 1 of 24 scenarios until 1970-04-01", "yellow")
+    assert b"#8a6100" in badge.as_svg()
+
+
+def test_a_whole_suite_is_no_part(tmp_path: Path) -> None:
+    suite = Suite(tmp_path)
+    told = {"suite": {"name": "builtin:core", "digest": "1" * 64, "scenarios": 1}}
+    verdict = score([suite.run(*GOOD, start_more=told)], [suite.key.vkey])
+    assert verdict.scope is None
+    assert "scope" not in verdict.as_json()
+
+
+def test_what_is_left_out_of_a_suite_is_still_counted() -> None:
+    whole = load_suites(["builtin:core"], base=Path.cwd(), policy=None)
+    assert select(whole, "orders-rerender").size == whole.size == len(whole.scenarios) == 24

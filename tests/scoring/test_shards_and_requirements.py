@@ -210,3 +210,14 @@ def test_a_comparison_prints_no_text_that_a_pipeline_would_obey(tmp_path: Path) 
     assert done.returncode == 1
     assert any("\\u{1b}" in line for line in lines)
     assert not any(line.lstrip().startswith("::") or "##[" in line or "\x1b" in line for line in lines)
+
+
+def test_a_shard_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    """Its runs are there once, and so it would look as if nothing were wrong."""
+    whole = Suite(tmp_path / "1")
+    whole.run(*GOOD)
+    again = tmp_path / "1" / ".." / "1"
+    done = deskcert("merge", whole.out, again, "--key", whole.key.vkey, "--out", tmp_path / "merged", cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"is named twice" in done.stderr
+    assert not (tmp_path / "merged").exists()

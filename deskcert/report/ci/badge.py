@@ -63,6 +63,9 @@ def badge_of(certificate: Certificate, now: datetime) -> Badge:
     if certificate.expired(now):
         raise LedgerTampered(f"the certificate expired on {told['expires_at']}; certify again")
     until = visible(str(told["expires_at"]))[:10]
+    scope = told.get("scope")
+    if told.get("certified") is True and scope is not None:
+        return Badge(f"partial: {int(scope['scenarios'])} of {int(scope['of'])} scenarios until {until}", "yellow")
     if told.get("certified") is True:
         return Badge(f"certified {_share(told)} until {until}", "brightgreen")
     if told.get("exit_code") == 3:
