@@ -170,5 +170,5 @@ def _count(outcome: Outcome, name: str, number: int) -> None:
 PARTS: Sequence[Part] = [
     Part("policy_thousand", goal=1_000, task=1_000, work=_policy_thousand, workers=1),
     Part("policy_sample", goal=50, task=10, work=_policy_sample, workers=1),
-    Part("live", goal=len(scenarios()) * SEEDS, task=12, work=_live, workers=1),
+    Part("live", goal=len(scenarios()) * SEEDS, task=12, work=_live, workers=2),
 ]
