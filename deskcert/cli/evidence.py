@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deskcert.cli._runs import FAILED, NO_PIN, evidence_errors, pinned, run_folder
 from deskcert_schema.errors import UsageError
+
+if TYPE_CHECKING:
+    from deskcert_ledger.open_redaction import Dropped
+    from deskcert_ledger.redaction import Redaction
 
 __all__ = ["certificate", "redact"]
 
@@ -117,18 +122,32 @@ def _show(facts: dict[str, object]) -> None:
 @click.option("--all", "every", is_flag=True, help="Every record.")
 @click.option("--blobs", is_flag=True, help="Also the blobs these records name: trees, long texts, screenshots.")
 @click.option("--reason", required=True, help="Why: it is written down, with the time.")
+@click.option(
+    "--socket", type=click.Path(path_type=Path), help="RUN is still being written: the socket of its `ledger serve`."
+)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def redact(
-    ctx: click.Context, *, run: Path, seqs: tuple[int, ...], every: bool, blobs: bool, reason: str, as_json: bool
+    ctx: click.Context,
+    *,
+    run: Path,
+    seqs: tuple[int, ...],
+    every: bool,
+    blobs: bool,
+    reason: str,
+    socket: Path | None,
+    as_json: bool,
 ) -> None:
     """Delete the openings of secrets in records SEQ of a sealed RUN; the proof stays, and the redaction is signed.
+
+    With --socket, of a RUN that is still being written: the ledger itself says so, in a record `redaction`.
 
     Needs the project key. There is no way back.
 
     Exit codes: 0 done, or nothing to do, 1 the run does not verify, 2 no such record, or no ledger.
     """
     from deskcert_ledger.keys import ProjectKey, default_key_path
+    from deskcert_ledger.open_redaction import Asked, ask
     from deskcert_ledger.redaction import redact_sealed
 
     if bool(seqs) == every:
@@ -137,7 +156,12 @@ def redact(
     wanted = None if every else seqs
     with evidence_errors(ctx, run):
         try:
-            done = redact_sealed(run_folder(run), key, seqs=wanted, blobs=blobs, reason=reason, now=datetime.now(UTC))
+            done: Dropped | Redaction | None
+            if socket is not None:
+                done = ask(socket, run_folder(run), key, Asked(wanted, blobs=blobs, reason=reason))
+            else:
+                now = datetime.now(UTC)
+                done = redact_sealed(run_folder(run), key, seqs=wanted, blobs=blobs, reason=reason, now=now)
         except OSError as error:
             raise UsageError(f"{run} cannot be redacted: {error.strerror}.") from error
     openings, names = ((), ()) if done is None else (done.openings, done.blobs)

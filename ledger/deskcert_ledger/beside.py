@@ -6,7 +6,7 @@ classes of a run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -59,15 +59,28 @@ def check_beside(path: Path, certificate: Certificate) -> Beside:
     return Beside(tuple(checked), tuple(problems), tuple(missing))
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a full verification read, all of it."""
+
+    size: int
+    root: bytes
+    classes: ClassTrees
+    kinds: Mapping[str, int]
+    interrupted: bool
+    """Recovered, or with an open intent."""
+    last: str
+    """Kind of the last record."""
+
+    @property
+    def word(self) -> str:
+        if self.interrupted:
+            return "interrupted"
+        return "complete" if self.last == "run.end" else "unfinished"
+
+
 def contradiction(
-    folder: Path,
-    pins: Sequence[Verifier],
-    *,
-    key: Verifier,
-    origin: str,
-    size: int,
-    root: bytes,
-    classes: ClassTrees,
+    folder: Path, pins: Sequence[Verifier], *, key: Verifier, origin: str, counted: Counted
 ) -> str | None:
     """For a full verification: does the run's own certificate say something else than its records?
 
@@ -81,6 +94,7 @@ def contradiction(
         certificate = check_certificate(read_certificate(path), pins)
     except (LedgerTampered, LedgerFormatError) as error:
         return f"{RUN_CERTIFICATE}: {error}"
+    size, root = counted.size, counted.root
     told: dict[str, Any] = certificate.statement.predicate
     if certificate.statement.predicate_type != RUN_PREDICATE or certificate.classes is None:
         return f"{RUN_CERTIFICATE} is no certificate of a run"
@@ -99,6 +113,8 @@ def contradiction(
             return f"{name} is not that of {RUN_CERTIFICATE}"
     if (told.get("origin"), told.get("size"), told.get("root")) != (origin, size, b64encode(root)):
         return f"{RUN_CERTIFICATE} is about another ledger, or another state of this one"
-    if certificate.classes != classes.note(origin, size, root):
+    if (told.get("word"), told.get("counts")) != (counted.word, dict(counted.kinds)):
+        return f"{RUN_CERTIFICATE} says {told.get('word')!a}, and counts the records otherwise than they are"
+    if certificate.classes != counted.classes.note(origin, size, root):
         return f"{RUN_CERTIFICATE} counts the record classes otherwise than the records do"
     return None

@@ -7,21 +7,35 @@ are of the whole file. The record holds `{"blob": <hex>, "bytes": <n>}`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.line import decode
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
-__all__ = ["BLOB_FOLDER", "Blob", "BlobFile", "blob_path", "check_blob", "is_reference", "load_blob", "make_blob"]
+__all__ = [
+    "BLOB_FOLDER",
+    "NAMES_THE_GONE",
+    "Blob",
+    "BlobFile",
+    "blob_path",
+    "check_blob",
+    "is_blob_name",
+    "is_reference",
+    "load_blob",
+    "make_blob",
+    "references",
+]
 
 BLOB_FOLDER = "blobs"
 SALT_BYTES = 16
 MAX_BLOB_BYTES = 256 * 1024 * 1024
+NAMES_THE_GONE: Final = frozenset({"redaction", "blob.missing"})
+"""Kinds of records that speak of blobs which are not there, and name none of their own."""
 _CHUNK = 1 << 20
 _HEX = frozenset("0123456789abcdef")
 
@@ -52,7 +66,23 @@ def is_reference(value: object) -> bool:
     if not isinstance(value, dict) or len(value) != 2 or "blob" not in value or "bytes" not in value:
         return False
     name, size = value["blob"], value["bytes"]
-    return isinstance(name, str) and len(name) == 64 and set(name) <= _HEX and type(size) is int and size >= SALT_BYTES
+    return isinstance(name, str) and is_blob_name(name) and type(size) is int and size >= SALT_BYTES
+
+
+def is_blob_name(name: str) -> bool:
+    return len(name) == 64 and set(name) <= _HEX
+
+
+def references(value: Any) -> Iterator[dict[str, Any]]:
+    """Every reference within a record."""
+    if is_reference(value):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
 
 
 def blob_path(folder: Path, name: str) -> Path:
@@ -64,7 +94,8 @@ def check_blob(folder: Path, reference: dict[str, Any]) -> str | None:
     path = blob_path(folder, reference["blob"])
     try:
         with open_regular(path) as file:
-            digest, size = sha256(), os.fstat(file.fileno()).st_size
+            digest, size = sha256(), file.seek(0, os.SEEK_END)
+            file.seek(0)
             left = size if size == reference["bytes"] else 0  # a sparse file of a terabyte is not read to be refused
             while left > 0 and (chunk := file.read(min(_CHUNK, left))):
                 digest.update(chunk)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from deskcert_ledger.b64 import b64encode
-from deskcert_ledger.beside import contradiction
-from deskcert_ledger.blob import blob_path
+from deskcert_ledger.beside import Counted, contradiction
+from deskcert_ledger.blob import blob_path, is_blob_name
 from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
 from deskcert_ledger.classes import ClassTrees
 from deskcert_ledger.epochs import Epochs
@@ -41,6 +41,8 @@ class Evidence:
         self.classes = ClassTrees()
         self.redactions = Redactions()
         self.redacted_blobs: set[str] = set()
+        self.dropped_blobs: set[str] = set()
+        """Those of them that were redacted while the run was open."""
         self.named_missing: set[str] = set()
         self.torn_kept: dict[int, int] = {}
         """Offset -> bytes that a recovery says it cut there and kept."""
@@ -69,6 +71,10 @@ class Evidence:
         """Does the final checkpoint cover a `run.end` that is last?"""
         covered = self.final_seen and self.final is not None and self.final.size == self.tree.size
         return self.last_kind == "run.end" and covered
+
+    @property
+    def _interrupted(self) -> bool:
+        return bool(self.open) or self.kinds["recovery"] > 0
 
     def read(self, jobs: int) -> None:
         """Raises `LedgerFormatError` when there is no ledger, `NotInParts` (only with several `jobs`)."""
@@ -208,7 +214,9 @@ class Evidence:
                     case {"cut": int(cut), "torn_bytes": int(count)} if count > 0:
                         self.torn_kept[cut] = count
             case {"kind": "redaction", "blobs": [*names]}:
-                self.redacted_blobs.update(str(name) for name in names if name)
+                dropped = {name for name in names if isinstance(name, str) and is_blob_name(name)}
+                self.redacted_blobs |= dropped
+                self.dropped_blobs |= dropped
             case {"kind": "blob.missing", **told}:
                 self.named_missing.add(str(told.get("blob")))
 
@@ -239,9 +247,8 @@ class Evidence:
             return
         key, origin, size = self.epochs.all[-1].key, self.epochs.origin, self.tree.size
         try:
-            wrong = contradiction(
-                self.folder, self.pins, key=key, origin=origin, size=size, root=root, classes=self.classes
-            )
+            counted = Counted(size, root, self.classes, self.kinds, interrupted=self._interrupted, last=self.last_kind)
+            wrong = contradiction(self.folder, self.pins, key=key, origin=origin, counted=counted)
         except LedgerFormatError as error:
             self.certificate = str(error)
             return

@@ -61,15 +61,26 @@ def judge(evidence: Evidence, policy: VerifierPolicy | None, *, allow_elided: bo
 
 
 def _missing_blobs(evidence: Evidence, signed: int) -> None:
+    for name in evidence.dropped_blobs:
+        if blob_path(evidence.folder, name).exists():
+            evidence.problem(Finding(f"blob {name[:12]}… was redacted and is still there"))
     for name, finding in evidence.missing_blobs.items():
         if name in evidence.redacted_blobs and not blob_path(evidence.folder, name).exists():
             continue
-        if name in evidence.named_missing:
+        if name in evidence.named_missing and _unsigned_until_recovery(evidence, finding.seq):
             evidence.problem(Finding(f"{finding.text}, as a later record says", finding.seq, finding.byte))
         elif finding.seq is not None and finding.seq < signed:
             evidence.tamper(finding.text, finding.seq, finding.byte or 0)
         else:
             evidence.problem(finding)
+
+
+def _unsigned_until_recovery(evidence: Evidence, seq: int | None) -> bool:
+    """A recovery that misses a blob says so; under a checkpoint of before, that it is gone contradicts a signature."""
+    epochs = evidence.epochs.all
+    return seq is not None and any(
+        epoch.unsigned_from is not None and epoch.unsigned_from <= seq < epoch.first for epoch in epochs
+    )
 
 
 def _damage(evidence: Evidence, *, sealed: bool) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from deskcert_ledger import elision, pack_verifier
-from deskcert_ledger.blob import BLOB_FOLDER, blob_path
+from deskcert_ledger.blob import BLOB_FOLDER, NAMES_THE_GONE, blob_path
 from deskcert_ledger.checkpoint import Checkpoint, read_checkpoints
 from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.line import encode
@@ -88,7 +88,7 @@ def _contents(folder: Path, elided: frozenset[str], *, openings: bool) -> Iterat
             yield from _named_by_start(record)
         if record.kind == "recovery":
             borders.append(record.seq)
-        if record.kind not in ("redaction", "blob.missing"):
+        if record.kind not in NAMES_THE_GONE:
             for what, name in found_in(folder, record.data):
                 digests.add(name) if what == "opening" else blobs.setdefault(name)
     yield f"run/{LEDGER}", b"\n".join(lines) + b"\n"

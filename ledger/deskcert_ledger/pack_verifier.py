@@ -334,9 +334,12 @@ class Run:
         self.elided = self.epochs = 0
         self.open: set[int] = set()
         self.last_kind = ""
-        self.blobs: dict[str, int] = {}
+        self.blobs: dict[str, tuple[int, int]] = {}  # name -> size, first record that names it
+        self.unsigned: list[tuple[int, int]] = []  # records that nobody had signed until a recovery
+        self.kinds: dict[str, int] = {}
         self.digests: set[str] = set()
         self.seen_deleted: set[str] = set()
+        self.seen_missing: set[str] = set()
         self.strangers: list[str] = []
         self.done: set[str] = set()
         self.signed = (0, b64(sha(b"")))
@@ -420,6 +423,7 @@ class Run:
 
     def record(self, seq: int, record: dict[str, Any]) -> None:
         kind = self.last_kind = record["kind"]
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
         if seq == 0:
             need(
                 kind == "run.start" and record.get("origin") == self.origin, "the first record is no start of this run"
@@ -428,6 +432,7 @@ class Run:
             self.epoch(record)
         elif kind == "recovery":
             need(self.signed == (record.get("size"), record.get("root")), "a recovery from another checkpoint")
+            self.unsigned.append((self.signed[0], seq))
             self.epoch(record)
         elif kind == "action.intent":
             self.open.add(seq)
@@ -436,9 +441,9 @@ class Run:
         elif kind == "redaction":
             self.seen_deleted.update(map(str, record.get("blobs") or []))
         elif kind == "blob.missing":
-            self.seen_deleted.add(str(record.get("blob")))
+            self.seen_missing.add(str(record.get("blob")))
         if kind not in ("redaction", "blob.missing"):
-            self.named_in(record)
+            self.named_in(record, seq)
 
     def epoch(self, record: dict[str, Any]) -> None:
         """A run key begins: the project key introduces it."""
@@ -451,21 +456,21 @@ class Run:
         if self.pin:
             note.check(self.pin, "the introduction of the run key")
 
-    def named_in(self, value: Any) -> None:
+    def named_in(self, value: Any, seq: int) -> None:
         """Blobs and commitments within a record or a blob."""
         if isinstance(value, dict):
             name = value.get("blob")
             if set(value) == {"blob", "bytes"} and isinstance(name, str) and re.fullmatch("[0-9a-f]{64}", name):
-                self.blobs[name] = value["bytes"]
+                self.blobs.setdefault(name, (value["bytes"], seq))
                 return
             for key, item in value.items():
                 if key == "_sd" and isinstance(item, list):
                     self.digests.update(map(str, item))
                 else:
-                    self.named_in(item)
+                    self.named_in(item, seq)
         elif isinstance(value, list):
             for item in value:
-                self.named_in(item)
+                self.named_in(item, seq)
 
     # -- beside the ledger ---------------------------------------------------------------------------------------------
 
@@ -473,10 +478,11 @@ class Run:
         """How many are there, how many were deleted."""
         deleted = self.redactions() | self.seen_deleted
         gone = 0
-        for name, size in list(self.blobs.items()):
+        for name, (size, seq) in self.blobs.items():
             data = self.take("run/blobs/" + name)
             if data is None:
-                need(name in deleted, "blob %s... is missing" % name[:12])
+                late = name in self.seen_missing and any(first <= seq < end for first, end in self.unsigned)
+                need(name in deleted or late, "blob %s... is missing" % name[:12])
                 gone += 1
                 continue
             same = hashlib.sha256(data).hexdigest() == name and len(data) == size
@@ -528,6 +534,12 @@ class Run:
         note = Note(told["classes_note"].encode())
         self.strangers += note.check(self.run_key(), "the note of record classes")
         if not self.elided:
+            word = "complete" if self.last_kind == "run.end" else "unfinished"
+            word = "interrupted" if self.open or self.epochs > 1 else word
+            need(
+                (told["word"], told["counts"]) == (word, self.kinds),
+                "the certificate counts other records than there are",
+            )
             ledger = hashlib.sha256(self.files["run/ledger.jsonl"]).hexdigest()
             need(own["subject"] == [{"name": "ledger.jsonl", "digest": {"sha256": ledger}}], "of another ledger file")
             counted = "".join("%s %d %s\n" % (name, t.size, b64(t.root())) for name, t in self.classes.items())
@@ -618,7 +630,7 @@ def verify(raw: bytes, pin: Key | None, allow_elided: bool = False) -> tuple[str
         counts = ", ".join("%s %d" % (name, tree.size) for name, tree in run.classes.items() if tree.size)
         said.append("checked: the certificate" + ("" if run.elided else "; classes: " + (counts or "all empty")))
     if gone:
-        said.append("not checked: %d blobs that were redacted" % gone)
+        said.append("not checked: %d blobs that were redacted, or lost before a recovery" % gone)
     if run.elided:
         said.append("not checked: what %d elided lines say" % run.elided)
     if not certified:

@@ -4,7 +4,8 @@ The rule (reference: 1,498 simulated crash states, none lost an acknowledged rec
 must match its lines and bear the signature of its range, else this is tampering and nothing is touched. From there on
 lines are scanned; the file is cut at the first bad byte and the cut bytes are kept under `torn/`. The run key died with
 the process, so a new epoch begins: its first record, `recovery`, carries a new run key introduced by the project key.
-Each open intent gets an `action.result` that says `unknown`, `never_automatic`. Then the ledger is sealed.
+Each open intent gets an `action.result` that says `unknown`, `never_automatic`; each blob that is named and is not what
+was written a `blob.missing`; what a `redaction` says and a crash left undone is deleted. Then the ledger is sealed.
 
 A recovery that is itself killed at any point leaves a ledger that can be recovered again.
 """
@@ -16,8 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from deskcert_ledger.b64 import b64encode
+from deskcert_ledger.blob import check_blob, references
 from deskcert_ledger.checkpoint import Checkpoint, Damage, file_size, parse_checkpoint, read_checkpoints
 from deskcert_ledger.clock import Clock, SystemClock
 from deskcert_ledger.epochs import Epochs
@@ -29,6 +32,7 @@ from deskcert_ledger.merkle import EMPTY_ROOT, Tree, leaf_hash
 from deskcert_ledger.notary import Following
 from deskcert_ledger.note import MAX_NOTE_BYTES
 from deskcert_ledger.reader import check_record
+from deskcert_ledger.redaction import kept_openings
 from deskcert_ledger.run import RunLedger, Sealed
 from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS, HASHES, LEDGER, Disk, RunFiles, open_files
 from deskcert_schema.disposition import RETRY_OF, Delivery
@@ -39,6 +43,8 @@ __all__ = ["Outcome", "Recovered", "recover_open", "recover_run"]
 
 
 _UNTOUCHED = "Nothing was changed."
+_MAX_MISSING = 10_000
+"""Blobs that are named as missing, each in a record of its own."""
 
 
 class Outcome(StrEnum):
@@ -73,6 +79,10 @@ class _Scan:
     tree: Tree = field(default_factory=Tree)
     end: int = 0
     size_in_file: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+    """Blob -> the first record that names it."""
+    gone: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+    """Openings and blobs that were redacted while the run was open."""
     open_intents: dict[int, None] = field(default_factory=dict)
     origin: str = ""
     last_kind: str = ""
@@ -124,6 +134,8 @@ def recover_open(
     ledger = RunLedger(files, scan.tree, key, clock=clock, rng=rng, following=Following.AT_ONCE)
     try:
         _write_epoch(ledger, scan, project_key, key)
+        if any(scan.gone):
+            files.drop(kept_openings(folder, scan.gone[0]), sorted(scan.gone[1]))
         sealed = ledger.seal()
     except BaseException:
         ledger.abandon()
@@ -144,6 +156,8 @@ def _write_epoch(ledger: RunLedger, scan: _Scan, project_key: ProjectKey, key: R
     ledger.append("recovery", recovery, w="recovery")
     for intent in scan.open_intents:
         ledger.append("action.result", _unknown_result(intent), w="recovery")
+    for name, seq in scan.missing.items():
+        ledger.append("blob.missing", {"blob": name, "of": seq}, w="recovery")
 
 
 def _unknown_result(intent: int) -> dict[str, object]:
@@ -211,6 +225,8 @@ def _scan(folder: Path, notes: _Notes, project_key: ProjectKey) -> _Scan:
                 epochs.start(data)
                 scan.origin = epochs.origin
             _follow(scan, seq, data)
+            if b'"blob' in line:
+                _follow_blobs(scan, folder, seq, data)
             if data["kind"] == "recovery":
                 epochs.recover(seq, scan.end, data)
                 scan.recovered = True
@@ -236,6 +252,23 @@ def _follow(scan: _Scan, seq: int, data: dict[str, object]) -> None:
         scan.open_intents[seq] = None
     elif kind == "action.result" and type(of := data.get("of")) is int:
         scan.open_intents.pop(of, None)
+
+
+def _follow_blobs(scan: _Scan, folder: Path, seq: int, data: dict[str, Any]) -> None:
+    """A blob is synced before the record that names it: one that is not there was lost by the disk, or taken away."""
+    match data:
+        case {"kind": "redaction", **told}:
+            for names, name in zip(scan.gone, ("openings", "blobs"), strict=True):
+                listed = told.get(name)
+                names.update(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else None
+            for name in scan.gone[1]:
+                scan.missing.pop(name, None)
+        case {"kind": "blob.missing", "blob": str(name)}:
+            scan.missing.pop(name, None)
+        case _:
+            for reference in references(data):
+                if len(scan.missing) < _MAX_MISSING and check_blob(folder, reference) is not None:
+                    scan.missing.setdefault(reference["blob"], seq)
 
 
 def _cut(files: RunFiles, scan: _Scan, notes: _Notes) -> None:

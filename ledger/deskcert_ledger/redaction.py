@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from deskcert_ledger.blob import blob_path, is_reference, load_blob
+from deskcert_ledger.blob import NAMES_THE_GONE, blob_path, is_reference, load_blob
 from deskcert_ledger.clock import timestamp
 from deskcert_ledger.disclosure import SD
-from deskcert_ledger.files import read_bounded
+from deskcert_ledger.files import open_own, open_regular, read_bounded
 from deskcert_ledger.keys import ProjectKey
 from deskcert_ledger.line import decode, encode
 from deskcert_ledger.note import Verifier, parse_note
@@ -39,7 +40,11 @@ __all__ = ["REDACTIONS", "Redaction", "Redactions", "commitments", "found_in", "
 REDACTIONS: Final = "redactions.jsonl"
 _TITLE: Final = "deskcert redaction"
 _FIRST: Final = "0" * 64
-_LIMIT = 64 << 20
+_NAMES: Final = 10_000
+"""In one line: a note has at most a million bytes."""
+_LIMIT = 32 << 20
+_MAX_OPENING = 2 << 20
+"""As in `reader`: of one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +147,21 @@ def found_in(folder: Path, value: Any) -> Iterator[tuple[str, str]]:
             yield from found_in(folder, item)
 
 
-def select(folder: Path, seqs: Iterable[int] | None, *, blobs: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Openings and blobs of the records `seqs` (None: of all) that are still there.
+def select(
+    folder: Path, seqs: Iterable[int] | None, *, blobs: bool, size: int | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Openings and blobs of the records `seqs` (None: of all) that are still there. `size`: of so many records only.
 
     Raises `LedgerFormatError` for a number that no record has.
     """
     wanted = None if seqs is None else set(seqs)
     there = {digest for digest, _ in commitments(folder)}
     found: dict[tuple[str, str], None] = {}
-    for record in read_records(folder):
-        if wanted is None or record.seq in wanted:
+    for record in islice(read_records(folder), size):
+        if record.kind not in NAMES_THE_GONE and (wanted is None or record.seq in wanted):
             found.update(dict.fromkeys(found_in(folder, record.data)))
-            if wanted is not None:
-                wanted.discard(record.seq)
+        if wanted is not None:
+            wanted.discard(record.seq)
     if wanted:
         raise LedgerFormatError(f"there is no record {min(wanted)}")
     openings = tuple(sorted(name for what, name in found if what == "opening" and name in there))
@@ -165,18 +172,24 @@ def select(folder: Path, seqs: Iterable[int] | None, *, blobs: bool) -> tuple[tu
 def commitments(folder: Path) -> Iterator[tuple[str, bytes]]:
     """(digest, line) of every opening; lines that are none have the digest ""."""
     try:
-        raw = (folder / DISCLOSURES).read_bytes()
+        file = open_regular(folder / DISCLOSURES)
     except FileNotFoundError:
         return
-    for part in raw.split(b"\n"):
-        line = part + b"\n"
-        try:
-            digest = decode(part, limit=_LIMIT)["digest"]
-        except (LedgerFormatError, KeyError, TypeError):
-            if not part:
-                continue
-            digest = ""
-        yield str(digest), line
+    except OSError as error:
+        raise LedgerFormatError(f"{DISCLOSURES} cannot be read: {error.strerror}") from error
+    with file:
+        while line := file.readline(_MAX_OPENING):
+            try:
+                digest = str(decode(line.removesuffix(b"\n"), limit=_MAX_OPENING)["digest"])
+            except (LedgerFormatError, KeyError, TypeError):
+                digest = ""
+            yield digest, line
+
+
+def kept_openings(folder: Path, gone: Iterable[str]) -> Iterator[bytes] | None:
+    """Lines of the sidecar that stay when `gone` goes; None: nothing goes. Read when they are asked for."""
+    digests = frozenset(gone)
+    return (line for digest, line in commitments(folder) if digest not in digests) if digests else None
 
 
 # -- doing it ----------------------------------------------------------------------------------------------------------
@@ -184,30 +197,31 @@ def commitments(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def redact(folder: Path, key: ProjectKey, done: Redactions, entry: Redaction) -> None:
     """Write `entry` down durably, then delete. `done` is what `read_redactions` gave. Raises `OSError`."""
-    lines = b""
-    if done.entries:
-        lines = (folder / REDACTIONS).read_bytes()
+    lines = read_bounded(folder / REDACTIONS, _LIMIT) if done.entries else b""
     before = sha256(lines.split(b"\n")[-2]).hexdigest() if lines else _FIRST
     note = key.sign_note(entry.note_text(len(done.entries), before))
-    _replace(folder / REDACTIONS, lines + encode({"note": note}, limit=_LIMIT) + b"\n", 0o644)
+    parse_note(note)  # what is written down must be read again, before anything is deleted
+    lines += encode({"note": note}, limit=_LIMIT) + b"\n"
+    if len(lines) > _LIMIT:
+        raise LedgerFormatError(f"{REDACTIONS} would be longer than {_LIMIT} bytes: nothing more can be redacted here")
+    _replace(folder / REDACTIONS, [lines], 0o644)
     delete(folder, entry.openings, entry.blobs)
 
 
 def delete(folder: Path, openings: Iterable[str], blobs: Iterable[str]) -> None:
     """Take openings out of the sidecar and remove blob files. Raises `OSError`."""
-    gone = set(openings)
-    if gone:
-        kept = b"".join(line for digest, line in commitments(folder) if digest not in gone)
+    kept = kept_openings(folder, openings)
+    if kept is not None:
         _replace(folder / DISCLOSURES, kept, 0o600)
     for name in blobs:
         blob_path(folder, name).unlink(missing_ok=True)
 
 
-def _replace(path: Path, data: bytes, mode: int) -> None:
+def _replace(path: Path, parts: Iterable[bytes], mode: int) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    fd = open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(fd, "wb") as file:
-        file.write(data)
+        file.writelines(parts)
         file.flush()
         os.fsync(fd)
     temporary.replace(path)
@@ -227,7 +241,7 @@ def redact_sealed(
     reason: str,
     now: datetime,
 ) -> Redaction | None:
-    """Redact a sealed run; None when nothing of it is there any more.
+    """Redact a sealed run: what was deleted, None when nothing of it is there any more.
 
     Raises `LedgerTampered` (the run does not verify with `key`, or is not sealed), `LedgerFormatError`, `OSError`.
     """
@@ -246,7 +260,8 @@ def redact_sealed(
     openings, names = select(folder, seqs, blobs=blobs)
     if not openings and not names:
         return None
-    done = read_redactions(folder, [key.verifier])
-    entry = Redaction(report.origin, report.size, report.root, timestamp(now), reason, openings, names)
-    redact(folder, key, done, entry)
-    return entry
+    whole = Redaction(report.origin, report.size, report.root, timestamp(now), reason, openings, names)
+    for at in range(0, max(len(openings), len(names)), _NAMES):
+        part = replace(whole, openings=openings[at : at + _NAMES], blobs=names[at : at + _NAMES])
+        redact(folder, key, read_redactions(folder, [key.verifier]), part)
+    return whole

@@ -15,12 +15,15 @@ from deskcert_ledger.keys import ProjectKey, RunKey
 from deskcert_ledger.merkle import Tree
 from deskcert_ledger.notary import Following, Notary
 from deskcert_ledger.note import check_key_name
+from deskcert_ledger.open_redaction import Asked, Dropped, payloads
 from deskcert_ledger.payload import prepare
+from deskcert_ledger.redaction import kept_openings, select
 from deskcert_ledger.run_certificate import certify_run
 from deskcert_ledger.sequencer import Sequencer
 from deskcert_ledger.store import CHECKPOINTS, DISCLOSURES, Disk, RunFiles, create_files
 from deskcert_ledger.witness import WitnessProcess
 from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
+from deskcert_schema.vocabulary import RecordKind
 
 __all__ = ["RunLedger", "Sealed"]
 
@@ -137,6 +140,28 @@ class RunLedger:
     def follow(self) -> None:
         """Sign what is durable now, which happens by itself right after. Raises `LedgerUnavailable`."""
         self._sequencer.follow()
+
+    def redact(self, asked: Asked) -> Dropped:
+        """Delete openings and blobs of this run while it is open: written down first, durable, then carried out.
+
+        A crash in between leaves at most too much, which recovery deletes. Raises `LedgerUnavailable`,
+        `LedgerFormatError` (no such record), `ContractError` (no reason).
+        """
+        dropped = Dropped(*select(self.folder, asked.seqs, blobs=asked.blobs, size=self._durable_size()))
+        for payload in payloads(asked, dropped):
+            self.append(RecordKind.REDACTION.value, payload)
+        if dropped != Dropped():
+            kept = kept_openings(self.folder, dropped.openings)
+            self._sequencer.exclusively(lambda: self._files.drop(kept, dropped.blobs))
+        return dropped
+
+    def _durable_size(self) -> int:
+        self._sequencer.settle()
+        return self.head[0]
+
+    @property
+    def origin(self) -> str:
+        return self._key.verifier.name
 
     def run_now(self) -> None:
         """Commit what was submitted with `wake=False`, in this thread."""

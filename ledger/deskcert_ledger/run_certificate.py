@@ -107,7 +107,8 @@ def _take(facts: _Facts, seq: int, kind: str, line: bytes) -> None:
         case "action.intent":
             facts.open.add(seq)
         case "action.result":
-            facts.open.discard(data.get("of", -1))
+            if type(of := data.get("of")) is int:
+                facts.open.discard(of)
             facts.deliveries[str(data.get("delivery"))] += 1
 
 

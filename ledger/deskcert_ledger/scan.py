@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from deskcert_ledger.batch import check_batch
-from deskcert_ledger.blob import check_blob, is_reference
+from deskcert_ledger.blob import NAMES_THE_GONE, check_blob, references
 from deskcert_ledger.classes import WATCHED_KINDS, classify
 from deskcert_ledger.elision import elided_leaf
 from deskcert_ledger.line import MAX_LINE_BYTES
@@ -35,8 +35,6 @@ _LEARN_FROM = 1 << 19
 _WHOLE = frozenset({"run.start", "recovery", "redaction", "blob.missing"})
 """Kinds whose content says something about the verification itself."""
 _CLOSELY = (_WHOLE | WATCHED_KINDS) - {"action.result"}
-_NO_BLOBS = frozenset({"redaction", "blob.missing"})
-"""They speak of blobs that are gone."""
 
 
 class RecordEvent(NamedTuple):
@@ -268,23 +266,17 @@ class _Scanner:
             now.opened.append(seq)
         elif kind == "action.result" and type(of := row.get("of")) is int and of < seq:
             now.closed.append(of)
-        if b'"blob":' in line and kind not in _NO_BLOBS:
+        if b'"blob":' in line and kind not in NAMES_THE_GONE:
             self._blobs(seq, byte, row)
         if self._options.schema:
             self._schema(seq, byte, row)
 
     def _blobs(self, seq: int, byte: int, value: Any) -> None:
-        if is_reference(value):
+        for reference in references(value):
             self.now.blobs += 1
-            wrong = check_blob(self._options.folder, value)
-            if wrong is not None or value["blob"] in self._options.redacted:
-                self.now.events.append(BlobEvent(seq, byte, value["blob"], wrong))
-        elif isinstance(value, dict):
-            for item in value.values():
-                self._blobs(seq, byte, item)
-        elif isinstance(value, list):
-            for item in value:
-                self._blobs(seq, byte, item)
+            wrong = check_blob(self._options.folder, reference)
+            if wrong is not None or reference["blob"] in self._options.redacted:
+                self.now.events.append(BlobEvent(seq, byte, reference["blob"], wrong))
 
     def _schema(self, seq: int, byte: int, row: dict[str, Any]) -> None:
         from deskcert_schema.validate import check

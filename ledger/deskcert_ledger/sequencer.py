@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from deskcert_ledger.acks import Ack, Answer, Item, Receipt, fail
 from deskcert_ledger.b64 import b64encode
@@ -119,6 +120,24 @@ class Sequencer:
             finally:
                 self._turn_lock.release()
         self._see_to(left)
+
+    def settle(self) -> None:
+        """Commit all that waits, ordered records too. Raises `LedgerUnavailable`."""
+        with self._turn_lock:
+            self._next_turn(flush=True)
+        if self._poison is not None:
+            raise LedgerUnavailable(self._poison)
+
+    def exclusively(self, work: Callable[[], None]) -> None:
+        """Do `work` on the files while nobody writes. Raises `LedgerUnavailable`: an error poisons, as any other."""
+        with self._turn_lock:
+            if self._poison is None:
+                try:
+                    work()
+                except BaseException as error:
+                    self._poisoned_by(error)
+        if self._poison is not None:
+            raise LedgerUnavailable(self._poison)
 
     def follow(self) -> None:
         """Have signed what is durable. Raises `LedgerUnavailable`."""

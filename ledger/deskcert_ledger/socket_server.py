@@ -19,10 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
+from deskcert_ledger import open_redaction
 from deskcert_ledger.acks import Ack, Receipt
+from deskcert_ledger.note import Verifier
 from deskcert_ledger.run import RunLedger
 from deskcert_ledger.wire import IN_FLIGHT, Request, answer, lines_of, message, peer_uid, read_request
-from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerUnavailable
+from deskcert_schema.errors import ContractError, LedgerError, LedgerFormatError, LedgerUnavailable
 
 __all__ = ["MAX_CONNECTIONS", "Complete", "LedgerServer", "Writable"]
 
@@ -49,12 +51,15 @@ class LedgerServer:
         kinds: frozenset[str],
         complete: Complete | None = None,
         path: Path | None = None,
+        redactor: Verifier | None = None,
     ) -> None:
         """`path`: where the socket is made, in a folder that others cannot enter; default: a fresh one.
+        `redactor`: the project's key, whose signed requests to redact are carried out; without it none are.
 
         Raises `LedgerUnavailable` when there can be no socket at `path`.
         """
         self._ledger, self._w, self._kinds, self._complete = ledger, w, kinds, complete
+        self._redactor = redactor
         self._own = ledger if isinstance(ledger, RunLedger) else None
         """Whose turns the threads here can do themselves."""
         self._submit_here = ledger.submit if self._own is None else partial(self._own.submit, wake=False)
@@ -108,11 +113,15 @@ class LedgerServer:
         lines = lines_of(connection)
         try:
             for line in lines:
+                request = read_request(line)
+                if request.redact is not None:
+                    self._redact(request, answers)
+                    continue
                 if answers.idle and not lines.ready() and self._complete is None and self._own is not None:
-                    self._write(self._own, read_request(line), answers)
+                    self._write(self._own, request, answers)
                     continue
                 answers.enter()
-                self._take(read_request(line), answers)
+                self._take(request, answers)
                 if self._own is not None and not lines.ready():
                     self._own.run_now()  # in this thread, for all that came together
         except (OSError, LedgerFormatError, ContractError, ValueError, RecursionError):
@@ -132,6 +141,18 @@ class LedgerServer:
             return
         if request.number:
             answers.send(answer(request.number, receipt.seq, receipt.commit_us))
+
+    def _redact(self, request: Request, answers: _Answers) -> None:
+        """Raises `LedgerFormatError` where nobody may ask for that."""
+        if self._own is None or self._redactor is None:
+            raise LedgerFormatError("nothing is redacted through this socket")
+        try:
+            asked = open_redaction.read_request(str(request.redact), self._redactor, self._own.origin)
+            done = self._own.redact(asked)
+        except (LedgerError, ContractError) as error:
+            answers.send(message({"id": request.number, "error": str(error)}))
+            return
+        answers.send(message({"id": request.number, "openings": done.openings, "blobs": done.blobs}))
 
     def _admit(self, request: Request) -> None:
         if request.kind not in self._kinds:

@@ -22,7 +22,10 @@ from deskcert_schema.vocabulary import RecordKind
 
 __all__ = ["WRITABLE", "serve"]
 
-_OWN = {RecordKind.RUN_START, RecordKind.RUN_END, RecordKind.RECOVERY, RecordKind.KEY_EPOCH, RecordKind.REDACTION}
+_OWN = {
+    RecordKind.RUN_START, RecordKind.RUN_END, RecordKind.RECOVERY, RecordKind.KEY_EPOCH, RecordKind.REDACTION,
+    RecordKind.BLOB_MISSING,
+}  # fmt: skip
 WRITABLE = frozenset(kind.value for kind in RecordKind if kind not in _OWN)
 """What writers may send; the rest is the sequencer's own."""
 
@@ -45,7 +48,8 @@ def serve(
     clock = SystemClock()
     ledger = RunLedger.create(folder, origin=origin, start=start, project_key=project_key, clock=clock, rng=os.urandom)
     with ledger:
-        with LedgerServer(ledger, w=w, kinds=kinds, path=socket) as server, _Until() as until:
+        server = LedgerServer(ledger, w=w, kinds=kinds, path=socket, redactor=project_key.verifier)
+        with server, _Until() as until:
             ready(server.path)
             reason = until.wait()
         ledger.append(

@@ -14,6 +14,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from deskcert_ledger.blob import BLOB_FOLDER, BlobFile
@@ -137,6 +138,21 @@ class RunFiles:
             self._disk.sync(kept.fileno())
         for path in (folder, self.folder):
             _sync_folder(path, self._disk)
+
+    def drop(self, openings: Iterable[bytes] | None, blobs: Iterable[str]) -> None:
+        """Write the openings that are kept in the place of all (None: all stay), and remove blobs."""
+        if openings is not None:
+            self.replace(DISCLOSURES, openings, 0o600)
+        names = list(blobs)
+        if names:
+            folder = open_own_folder(self.folder / BLOB_FOLDER)
+            try:
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        os.unlink(name, dir_fd=folder)
+                self._disk.sync(folder)
+            finally:
+                os.close(folder)
 
     def truncate(self, name: str, size: int) -> None:
         self._disk.truncate(self._fd[name], size)

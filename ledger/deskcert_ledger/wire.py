@@ -106,11 +106,16 @@ class Request(NamedTuple):
     kind: str
     payload: dict[str, Any]
     ack: str
+    redact: str | None = None
+    """Not a record, but a signed request to redact (see `open_redaction`)."""
 
 
 def read_request(line: bytes) -> Request:
     """Raises `LedgerFormatError`."""
     raw = _loads(line)
+    match raw:
+        case {"id": int(number), "redact": str(note), **rest} if not rest:
+            return Request(number, "", {}, "durable", note)
     if not isinstance(raw, dict) or type(raw.get("id")) is not int or not isinstance(raw.get("kind"), str):
         raise LedgerFormatError("not a record")
     payload = raw.get("payload")

@@ -11,11 +11,27 @@ from pathlib import Path
 import pytest
 from conftest import fill
 
-from deskcert_ledger import ProjectKey, RunLedger, openings, recover_run, verify_run
+from deskcert_ledger import (
+    Ack,
+    Blob,
+    ProjectKey,
+    RunLedger,
+    Secret,
+    openings,
+    pack_verifier,
+    read_records,
+    recover_run,
+    verify_run,
+)
+from deskcert_ledger.completeness import check_class_proof, prove_all
 from deskcert_ledger.elision import elide, elided_leaf
 from deskcert_ledger.merkle import leaf_hash
+from deskcert_ledger.open_redaction import Asked, ask
+from deskcert_ledger.pack import make_pack
 from deskcert_ledger.redaction import Redaction, read_redactions, redact_sealed
-from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+from deskcert_ledger.socket_server import LedgerServer
+from deskcert_ledger.standalone import WRITABLE
+from deskcert_schema.errors import LedgerFormatError, LedgerTampered, LedgerUnavailable
 
 Create = Callable[..., RunLedger]
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -132,20 +148,114 @@ def test_without_a_pin_it_is_said_that_nobody_knows_whose_redactions_these_are(s
     assert any("whose the redactions are" in text for text in report.not_checked)
 
 
-def test_an_open_run_says_it_in_a_record(create: Create, key: ProjectKey) -> None:
+# -- a run that is open ------------------------------------------------------------------------------------------------
+
+
+def test_an_open_run_says_it_in_a_record_and_goes_on(create: Create, key: ProjectKey) -> None:
     ledger = create()
     fill(ledger)
     (name,) = blob_files(ledger.folder)
-    ledger.append("redaction", {"openings": [], "blobs": [name], "reason": "asked to"})
-    (ledger.folder / "blobs" / name).unlink()
+    done = ledger.redact(Asked((1, 2), blobs=True, reason="asked to"))
+    assert (len(done.openings), done.blobs) == (1, (name,))
+    assert blob_files(ledger.folder) == []
+    assert {value for _, value in openings(ledger.folder).values()} == {"secret 2"}
+    assert (ledger.folder / "disclosures.jsonl").stat().st_mode & 0o777 == 0o600
+    later = ledger.append("action.intent", {"args": {"value": Secret("secret 3")}})
+    ledger.append("action.result", {"of": later.seq})
+    ledger.append("run.end", {"outcome": "finished"})
+    ledger.seal()
+    assert {value for _, value in openings(ledger.folder).values()} == {"secret 2", "secret 3"}
+    told = [record.data for record in read_records(ledger.folder) if record.kind == "redaction"]
+    assert [data["openings"] + data["blobs"] for data in told] == [list(done.openings), [name]]
+    assert {data["reason"] for data in told} == {"asked to"}
+    report = verify_run(ledger.folder, pins=[key.vkey], schema=True)
+    assert (report.headline, [text for text in map(str, report.problems) if "redact" in text]) == ("complete", [])
+    assert "1 blobs that were redacted" in report.not_checked
+    assert len(check_class_proof(prove_all(ledger.folder, "redaction", [key.verifier]), [key.verifier]).records) == 2
+
+
+def test_many_names_take_several_records_each_of_which_is_read(create: Create, key: ProjectKey) -> None:
+    """A list that is moved to a blob of its own would excuse nothing."""
+    ledger = create()
+    for _ in range(130):
+        ledger.append("observation", {"tree": Blob("x"), "args": {"value": Secret("s")}}, ack=Ack.ORDERED)
+    done = ledger.redact(Asked(None, blobs=True, reason="all of it"))
+    assert (len(done.openings), len(done.blobs), blob_files(ledger.folder)) == (130, 130, [])
     ledger.append("run.end", {"outcome": "finished"})
     ledger.seal()
     report = verify_run(ledger.folder, pins=[key.vkey])
-    assert report.headline == "complete"
-    assert "1 blobs that were redacted" in report.not_checked
+    assert (report.headline, report.kinds["redaction"]) == ("complete", 5)
+    assert pack_verifier.verify(make_pack(ledger.folder), pack_verifier.Key(key.vkey))[0] == "complete"
 
 
-def test_a_blob_that_a_recovery_missed_is_named_by_its_record(create: Create, key: ProjectKey) -> None:
+def test_a_redaction_that_a_crash_left_undone_is_finished_by_recovery(create: Create, key: ProjectKey) -> None:
+    ledger = create()
+    fill(ledger)
+    (name,) = blob_files(ledger.folder)
+    (digest, *_) = [digest for digest, (_, value) in openings(ledger.folder).items() if value == "secret 1"]
+    ledger.append("redaction", {"openings": [digest], "blobs": [name], "reason": "asked to"})
+    ledger.abandon()
+    assert "was redacted and is still there" in verify_run(ledger.folder, pins=[key.vkey]).problems[0].text
+    (ledger.folder / "checkpoint").unlink()
+    assert recover_run(ledger.folder, key).outcome.value == "recovered"
+    assert blob_files(ledger.folder) == []
+    assert {value for _, value in openings(ledger.folder).values()} == {"secret 2"}
+    report = verify_run(ledger.folder, pins=[key.vkey])
+    assert (report.headline, report.problems) == ("interrupted", ())
+
+
+def test_only_the_projects_key_has_another_process_redact(create: Create, key: ProjectKey, tmp_path: Path) -> None:
+    ledger, other = create(), create("run-2", origin="deskcert/test/run-2")
+    fill(ledger)
+    stranger = ProjectKey.load_or_create(tmp_path / "other", name=key.verifier.name)
+    asked = Asked((1,), blobs=True, reason="asked to")
+    with LedgerServer(ledger, w="guard", kinds=frozenset({"claim"}), redactor=key.verifier) as server:
+        with pytest.raises(LedgerFormatError, match="did not sign"):
+            ask(server.path, ledger.folder, stranger, asked)
+        with pytest.raises(LedgerFormatError, match="another run"):
+            ask(server.path, other.folder, key, asked)
+        with pytest.raises(LedgerFormatError, match="no record 99"):
+            ask(server.path, ledger.folder, key, Asked((99,), blobs=True, reason="asked to"))
+        assert len(blob_files(ledger.folder)) == 1
+        assert len(ask(server.path, ledger.folder, key, asked).blobs) == 1
+        assert blob_files(ledger.folder) == []
+    with LedgerServer(ledger, w="proxy", kinds=frozenset({"claim"})) as server, pytest.raises(LedgerUnavailable):
+        ask(server.path, ledger.folder, key, asked)
+
+
+def test_a_blob_that_is_gone_before_a_recovery_is_named_and_excused_only_where_nothing_was_signed(
+    create: Create, key: ProjectKey
+) -> None:
+    for signed, word in ((True, "tampered"), (False, "interrupted")):
+        ledger = create(f"signed-{signed}", origin=f"deskcert/test/{signed}")
+        fill(ledger)
+        ledger.append("action.intent", {"command": "click"})
+        ledger.abandon()
+        folder = ledger.folder
+        (name,) = blob_files(folder)
+        (folder / "blobs" / name).unlink()
+        if not signed:  # a crash that came before the notes of all but the first commit
+            notes = (folder / "checkpoints").read_text()
+            (folder / "checkpoints").write_text(notes[: notes.index("\n", notes.index("\n\n") + 2) + 1])
+        (folder / "checkpoint").unlink()
+        assert recover_run(folder, key).outcome.value == "recovered"
+        last = list(read_records(folder))[-1]
+        assert (last.kind, last.data) == ("blob.missing", {"blob": name, "of": 1})
+        report = verify_run(folder, pins=[key.vkey], schema=True)
+        assert report.headline == word, signed
+        assert any(name[:12] in problem.text for problem in report.problems)
+        assert not any("schema" in problem.text and problem.seq == last.seq for problem in report.problems)
+        if signed:
+            with pytest.raises(LedgerTampered):
+                make_pack(folder)
+        else:
+            pack = make_pack(folder)
+            assert pack_verifier.verify(pack, pack_verifier.Key(key.vkey))[0] == "interrupted"
+
+
+def test_a_writer_cannot_say_that_a_blob_is_missing(create: Create, key: ProjectKey) -> None:
+    """Neither by the record that recovery writes, nor in a run that goes on: who deletes a blob tampers."""
+    assert {"redaction", "blob.missing"}.isdisjoint(WRITABLE)
     ledger = create()
     fill(ledger)
     (name,) = blob_files(ledger.folder)
@@ -153,9 +263,18 @@ def test_a_blob_that_a_recovery_missed_is_named_by_its_record(create: Create, ke
     ledger.append("blob.missing", {"blob": name, "of": 1})
     ledger.append("run.end", {"outcome": "finished"})
     ledger.seal()
-    report = verify_run(ledger.folder, pins=[key.vkey])
-    assert report.headline != "tampered"
-    assert "as a later record says" in report.problems[0].text
+    assert verify_run(ledger.folder, pins=[key.vkey]).headline == "tampered"
+
+
+def test_more_than_a_note_can_name_is_redacted_in_several(
+    sealed: Path, key: ProjectKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deskcert_ledger.redaction._NAMES", 1)
+    done = redact(sealed, key, blobs=True)
+    assert done is not None
+    assert (len(done.openings), len(done.blobs)) == (2, 1)
+    assert len(read_redactions(sealed, [key.verifier]).entries) == 2
+    assert verify_run(sealed, pins=[key.vkey]).headline == "complete"
 
 
 # -- elided lines ------------------------------------------------------------------------------------------------------
