@@ -14,6 +14,7 @@ BINDING: Final = "deskcert_reached"
 
 _ORDER: Final = (
     "dom",
+    "sheets",
     "ids",
     "roles",
     "names",

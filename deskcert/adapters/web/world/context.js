@@ -14,7 +14,9 @@ function labelText(el) {
 }
 
 function labelParts(el) {
-  let text = "";
+  let text = onlyText(el);
+  if (text !== null) return text;
+  text = "";
   for (const child of childrenOf(el)) {
     if (isText(child)) text += textData(child);
     else if (isElement(child) && !matches(child, LIVE) && rendered(child)) {
@@ -78,12 +80,18 @@ function placeOf(el) {
   return null;
 }
 
+const MAYBE_HEADER = "th, [role]";
 const CELLS = "td, th, [role=cell], [role=gridcell], [role=rowheader], [role=columnheader]";
 
 function rowLabel(row) {
   const named = ownLabel(row);
   if (named) return named;
   if (closest(row, "thead")) return "";
+  if (query(row, MAYBE_HEADER) === null) {
+    const first = query(row, CELLS);
+    const text = first === null ? "" : labelText(first);
+    if (text) return text;
+  }
   const cells = [...queryAll(row, CELLS)].slice(0, 20);
   const header = cells.find((cell) => roleOf(cell) === "rowheader");
   for (const cell of header ? [header, ...cells] : cells) {

@@ -6,8 +6,8 @@ const bindCall = Function.prototype.bind.bind(Function.prototype.call);
 const method = (proto, name) => bindCall(proto[name]);
 const getter = (proto, name) => bindCall(Object.getOwnPropertyDescriptor(proto, name).get);
 
-const attr = method(Element.prototype, "getAttribute");
-const hasAttr = method(Element.prototype, "hasAttribute");
+const getAttr = method(Element.prototype, "getAttribute");
+const attrNames = method(Element.prototype, "getAttributeNames");
 const matches = method(Element.prototype, "matches");
 const closest = method(Element.prototype, "closest");
 const query = method(Element.prototype, "querySelector");
@@ -19,7 +19,7 @@ const openRoot = getter(Element.prototype, "shadowRoot");
 const closedRoots = new WeakMap(); // host → root, as far as the browser handed them over
 let anyClosed = false;
 const shadowOf = (el) => openRoot(el) ?? (anyClosed ? (closedRoots.get(el) ?? null) : null);
-const tagOf = getter(Element.prototype, "localName");
+const localName = getter(Element.prototype, "localName");
 const slotOf = getter(Element.prototype, "assignedSlot");
 const textSlotOf = getter(Text.prototype, "assignedSlot");
 const previousElement = getter(Element.prototype, "previousElementSibling");
@@ -32,6 +32,7 @@ const nodeType = getter(Node.prototype, "nodeType");
 const isConnected = getter(Node.prototype, "isConnected");
 const rootOf = method(Node.prototype, "getRootNode");
 const textData = getter(CharacterData.prototype, "data");
+const textContent = getter(Node.prototype, "textContent");
 const assignedNodes = method(HTMLSlotElement.prototype, "assignedNodes");
 const dispatch = method(EventTarget.prototype, "dispatchEvent");
 const focusHTML = method(HTMLElement.prototype, "focus");
@@ -68,12 +69,45 @@ let look = null;
 
 function during(run) {
   const outer = look;
-  look = { rectOf: null, rect: null, disabled: new Map(), labels: null };
+  look = { rectOf: null, rect: null, styled: null, style: null, disabled: new Map(), labels: null, asked: 0, sheets: null,
+    whole: false, all: null };
   try {
     return run();
   } finally {
     look = outer;
+    arrive(null);
   }
+}
+
+// What is known of the element that a walk is at. Thirty attributes are asked for, most elements have two or three.
+let here = null;
+let hereNames = [];
+let hereTag = "";
+let hereParent; // `undefined`: not asked yet
+
+function arrive(el) {
+  here = el;
+  hereNames = el === null ? [] : attrNames(el);
+  hereTag = el === null ? "" : localName(el);
+  hereParent = undefined;
+}
+
+function hasAttr(el, name) {
+  if (el !== here) return getAttr(el, name) !== null;
+  for (let i = 0; i < hereNames.length; i++) if (hereNames[i] === name) return true;
+  return false;
+}
+
+const attr = (el, name) => (el === here && !hasAttr(el, name) ? null : getAttr(el, name));
+const tagOf = (el) => (el === here ? hereTag : localName(el));
+
+// Which elements match: of a whole document the browser tells it at once, for one element it is asked.
+function isAmong(el, selector) {
+  if (look === null || !look.whole) return matches(el, selector);
+  look.all ??= new Map();
+  let found = look.all.get(selector);
+  if (found === undefined) look.all.set(selector, (found = new Set(documentQueryAll(document, selector))));
+  return found.size > 0 && found.has(el);
 }
 
 // A box costs more than all other reads together; one element is asked for it several times in a row.
@@ -90,6 +124,7 @@ function rectOf(el) {
 // By siblings: three times cheaper than going through a live list.
 function childrenOf(el) {
   const root = shadowOf(el);
+  if (root !== null) metShadow();
   if (root === null && tagOf(el) === "slot" && el instanceof HTMLSlotElement) {
     const assigned = assignedNodes(el);
     if (assigned.length) return assigned;
@@ -106,7 +141,30 @@ function summaryOf(details) {
   return summary === null ? [] : [summary];
 }
 
+// The text of an element that holds nothing but text; `null` for any other.
+function onlyText(el) {
+  if (shadowOf(el) !== null || firstElement(el) !== null) return null;
+  return tagOf(el) === "slot" || tagOf(el) === "details" ? null : textContent(el);
+}
+
+// A walk of a document in which it has met no shadow root is easier: it is always in the document itself.
+function metShadow() {
+  if (look === null) return;
+  look.whole = false;
+  look.sheets = ANY;
+}
+
 function parentOf(node) {
+  if (node !== here) return flatParent(node);
+  if (hereParent === undefined) hereParent = flatParent(node);
+  return hereParent;
+}
+
+function flatParent(node) {
+  if (look !== null && look.whole) {
+    const plain = parentNode(node);
+    return plain === null || nodeType(plain) !== 1 ? null : plain;
+  }
   const slot = isElement(node) ? slotOf(node) : isText(node) ? textSlotOf(node) : null;
   if (slot) return slot;
   const parent = parentNode(node);
@@ -138,7 +196,14 @@ const UNCLEAN = /[\t\n\r\f\u00a0]|  /;
 const orNull = (text) => (text === "" ? null : text);
 
 const STYLED = { visibilityProperty: true };
-const styleOf = (el, pseudo) => getComputedStyle(el, pseudo);
+function styleOf(el) {
+  if (look === null) return getComputedStyle(el);
+  if (look.styled !== el) {
+    look.style = getComputedStyle(el);
+    look.styled = el;
+  }
+  return look.style;
+}
 
 // Rendered for a reader: has a box (or lends its place to its children) and is not `visibility: hidden`.
 function rendered(el) {

@@ -2,7 +2,10 @@
 
 // A transform can make a box larger than any number that a record can hold.
 const MOST = Number.MAX_SAFE_INTEGER;
-const thousandths = (value) => Math.min(MOST, Math.max(-MOST, Math.round(value * 1000))) || 0;
+const thousandths = (value) => {
+  const whole = Math.round(value * 1000);
+  return whole > MOST ? MOST : whole < -MOST ? -MOST : whole || 0;
+};
 
 function boxOf(el) {
   const box = rectOf(el);

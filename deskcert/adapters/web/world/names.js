@@ -117,7 +117,7 @@ const NONE = Object.freeze([]);
 function labelsOf(el) {
   const tag = tagOf(el);
   if (!LABELABLE.has(tag) || !isHTML(el)) return NONE;
-  if (look !== null && rootOf(el) === document) return labelsByControl().get(el) ?? NONE;
+  if (look !== null && (look.whole || rootOf(el) === document)) return labelsByControl().get(el) ?? NONE;
   const list = labelLists[tag](el);
   return list === null ? NONE : [...list];
 }
@@ -137,7 +137,10 @@ function labelsByControl() {
 }
 
 function contentText(el, how) {
+  if (shadowOf(el) !== null) metShadow();
   let text = pseudoText(el, "::before");
+  const only = hasAttr(el, "aria-owns") ? null : onlyText(el);
+  if (only !== null) return text + only + pseudoText(el, "::after");
   const children = childrenOf(el);
   for (const child of hasAttr(el, "aria-owns") ? [...children, ...idRefs(el, "aria-owns")] : children) {
     if (isText(child)) text += textData(child);

@@ -132,8 +132,12 @@ function isSummary(el) {
 
 const NATIVE_FOCUS = "a[href], area[href], button, input:not([type=hidden]), select, textarea, summary, iframe, [tabindex], [contenteditable]:not([contenteditable=false])";
 
+const FORM_TAGS = new Set(["button", "input", "select", "textarea"]);
+
 function isFocusable(el) {
-  return matches(el, NATIVE_FOCUS) && !matches(el, ":disabled");
+  const tag = tagOf(el);
+  if (!FORM_TAGS.has(tag)) return matches(el, NATIVE_FOCUS);
+  return !isAmong(el, ":disabled") && (tag !== "input" || matches(el, NATIVE_FOCUS));
 }
 
 const isEditingHost = (el) => {

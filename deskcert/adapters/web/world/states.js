@@ -72,10 +72,10 @@ function isSecure(el) {
   if (htmlTag(el) === "input" && inputType(el) === "password") return true;
   const autocomplete = attr(el, "autocomplete");
   if (autocomplete && /(^|\s)(current-password|new-password|one-time-code|cc-csc|cc-number)(\s|$)/.test(autocomplete)) return true;
-  return (styleOf(el).webkitTextSecurity || "none") !== "none";
+  return styleSays("security") && (styleOf(el).webkitTextSecurity || "none") !== "none";
 }
 
-const isFocused = (el) => matches(el, ":focus");
+const isFocused = (el) => isAmong(el, ":focus");
 
 // Something of it can be seen: a box with an area, and no ancestor that hides it. `aria-hidden` hides from screen readers only.
 function isVisible(el) {
@@ -117,12 +117,16 @@ function disabledAround(el) {
   return found;
 }
 
+const DISABLEABLE = new Set(["button", "input", "optgroup", "option", "select", "textarea"]);
+const DISABLES_INSIDE = new Set(["button", "select", "optgroup"]);
+
 function disabledAt(el, around = false) {
   if (attr(el, "aria-disabled") === "true" || hasAttr(el, "inert")) return true;
   const tag = tagOf(el);
   if (tag.includes("-") && hasAttr(el, "disabled") && attr(el, "disabled") !== "false") return true;
   // A disabled fieldset is not disabling by itself: its controls match :disabled, those in its first legend do not.
-  return tag !== "fieldset" && matches(el, ":disabled") && (!around || tag === "button" || tag === "select" || tag === "optgroup");
+  if (around ? !DISABLES_INSIDE.has(tag) : !(DISABLEABLE.has(tag) || tag.includes("-"))) return false;
+  return isAmong(el, ":disabled");
 }
 
 // A live collection: asking it costs nothing while the page has no dialog.

@@ -18,7 +18,8 @@ function readCounterStyle(style) {
 }
 
 function pseudoText(el, which, spoken = true) {
-  const style = styleOf(el, which);
+  if (!styleSays("content")) return "";
+  const style = getComputedStyle(el, which);
   const { content } = style;
   if (content === "none" || content === "normal" || content === "") return "";
   let text = "";

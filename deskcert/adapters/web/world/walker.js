@@ -5,7 +5,6 @@ const TRANSPARENT = new Set(["generic", "none", "presentation", "paragraph", "ro
   "subscript", "superscript", "insertion", "deletion", "time", "document", "term", "definition", "legend", "caption",
   "mark", "directory"]);
 const FOLDED = new Set(["cell", "gridcell", "rowheader", "columnheader", "label", "listitem"]);
-const TOKENS = ["checked", "expanded", "selected", "focused", "readonly", "required", "secure", "pressed", "indeterminate", "editable"];
 const INLINE_TAGS = new Set(["a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "font", "i", "kbd",
   "mark", "q", "s", "samp", "slot", "small", "span", "strong", "sub", "sup", "time", "u", "var", "wbr"]);
 const MOST_DOM_DEPTH = 1_500;
@@ -17,11 +16,14 @@ class Walk {
     this.rows = [];
     this.shared = { role: new Table(), states: new Table(), actions: new Table(), context: new Table() };
     this.reasons = new Set();
+    this.right = innerWidth * 1000;
+    this.bottom = innerHeight * 1000;
     this.memo = newMemo();
     this.run = "";
     this.hosts = []; // custom elements without an open root: perhaps a closed one
     this.observed = 0;
     this.stopped = false;
+    this.framed = false;
   }
 
   outOfBudget() {
@@ -52,6 +54,11 @@ class Walk {
       place.cut = true;
       return;
     }
+    const only = onlyText(el);
+    if (only !== null) {
+      if (!place.quiet) this.run += only;
+      return;
+    }
     for (const child of childrenOf(el)) {
       if (isText(child)) {
         if (!place.quiet) this.run += textData(child);
@@ -67,6 +74,7 @@ class Walk {
 
   visit(el, place, domDepth) {
     this.observed++;
+    arrive(el);
     const tag = tagOf(el);
     if (UNREAD_TAGS.has(tag) || attr(el, "aria-hidden") === "true") return;
     // One cheap question settles most elements; styles are read only where it does not.
@@ -80,7 +88,7 @@ class Walk {
       shown = visibility === "visible";
     }
     let interactive = shown && isInteractive(el, role);
-    const pointer = place.pointer || interactive || (shown && styleOf(el).cursor === "pointer");
+    const pointer = place.pointer || interactive || (shown && hasPointer(el, tag));
     if (pointer && !place.pointer && !place.quiet && isHTML(el)) interactive = true;
     if (shown && tag.includes("-") && shadowOf(el) === null) this.hosts.push([idOf(el), tag, matches(el, ":defined")]);
     if (!shown || (!interactive && (TRANSPARENT.has(role) || (place.quiet && role !== "iframe")))) {
@@ -123,7 +131,10 @@ class Walk {
     const { tag, role, quiet, pointer } = is;
     const inner = { depth: place.depth + 1, count: 0, cut: false, quiet, pointer };
     const start = this.rows.length;
-    if (holdsFrame(el, tag)) row.add(HAS.frame, true);
+    if (holdsFrame(el, tag)) {
+      this.framed = true;
+      row.add(HAS.frame, true);
+    }
     else this.children(el, inner, domDepth);
     this.flush(inner);
     const size = this.knownSize(el, role, inner.count);
@@ -148,19 +159,20 @@ class Walk {
     row.text(HAS.description, descriptionOf(el));
     const box = boxOf(el);
     row.add(HAS.box, box);
-    const states = statesOf(el, role, seen);
-    const tokens = TOKENS.filter((token) => states[token] === true);
-    if (!states.enabled) tokens.unshift("disabled");
-    if (states.expanded === false) tokens.push("collapsed");
-    if (!states.visible) tokens.push("hidden");
-    const [x, y, w, h] = box;
-    if (x + w <= 0 || y + h <= 0 || x >= innerWidth * 1000 || y >= innerHeight * 1000) tokens.push("offscreen");
     const { shared } = this;
-    row.values.push(shared.states.index(tokens.join(), tokens));
-    const actions = actionsOf(el, role);
-    row.values.push(shared.actions.index(actions.join(), actions));
     const context = contextOf(el, this.memo);
-    row.values.push(shared.context.index(context, context));
+    row.values.push(shared.states.words(this.tokens(statesOf(el, role, seen), box)),
+      shared.actions.words(actionsOf(el, role).join()), shared.context.index(context, context));
+  }
+
+  // The states that are known true, in one word after another.
+  tokens(states, box) {
+    let tokens = states.enabled ? "" : ",disabled";
+    for (const state in states) if (states[state] === true && state !== "visible" && state !== "enabled") tokens += "," + state;
+    if (states.expanded === false) tokens += ",collapsed";
+    if (!states.visible) tokens += ",hidden";
+    if (box[0] + box[2] <= 0 || box[1] + box[3] <= 0 || box[0] >= this.right || box[1] >= this.bottom) tokens += ",offscreen";
+    return tokens.slice(1);
   }
 
   // A virtualised list says how many rows it has and renders a few. One that says -1 does not know.
@@ -254,6 +266,11 @@ class Table {
     }
     return found;
   }
+
+  // Of words with commas between them.
+  words(text) {
+    return this.known.get(text) ?? this.index(text, text === "" ? [] : text.split(","));
+  }
 }
 
 function walk(options) {
@@ -262,12 +279,15 @@ function walk(options) {
   if (root === null && options.root) state.stop("the element to look into was removed");
   const place = { depth: options.depth ?? 0, count: 0, cut: false, quiet: false, pointer: false };
   during(() => {
+    look.whole = options.shortcuts !== false && !options.root; // a part may lie in a shadow root
+    if (!look.whole) look.sheets = ANY;
     if (root !== null) state.visit(root, place, 0);
     state.flush(place);
   });
   const tables = Object.fromEntries(Object.entries(state.shared).map(([key, table]) => [key, table.values]));
   return {
     title: documentTitle(), url: documentURL(), rows: state.rows, tables, reasons: [...state.reasons],
-    observed: state.observed, stopped: state.stopped, hosts: state.hosts, loading: documentState() === "loading",
+    observed: state.observed, stopped: state.stopped, hosts: state.hosts, framed: state.framed,
+    loading: documentState() === "loading",
   };
 }
