@@ -18,13 +18,15 @@ from deskcert.certify.app_spec import AppSpec
 from deskcert.certify.documents import shown
 from deskcert.certify.env_secrets import EnvSecrets
 from deskcert.certify.https import ServerCertificate
+from deskcert.certify.oracle import Answer
 from deskcert.certify.own_app import OwnApplication
 from deskcert.certify.own_desktop import OwnDesktop
 from deskcert.certify.questions import request
 from deskcert.certify.scenario import Scenario
 from deskcert_schema.errors import ConfigError, HarnessError
+from deskcert_schema.vocabulary import Expected
 
-__all__ = ["page_problem", "try_own"]
+__all__ = ["done_already", "page_problem", "try_own"]
 
 _MISSING: Final = (404, 410)
 
@@ -72,7 +74,18 @@ async def _problems(
             observed = answer.observed
             why = str(observed.get("unknown", observed)) if isinstance(observed, Mapping) else str(observed)
             found.append(f"{name}:{line}: oracle: this question has no answer: {why}")
-    return found
+    return [*found, *done_already(scenario, answers.answers)]
+
+
+def done_already(scenario: Scenario, answers: Sequence[Answer]) -> list[str]:
+    """A task whose oracle holds before anybody has touched anything is passed by whoever claims it. A sentence, or
+    nothing."""
+    if scenario.expected != Expected.COMPLETE or not answers or not all(a.holds is True for a in answers):
+        return []
+    return [
+        f"{shown(scenario.path)}:{scenario.oracle_lines[0]}: oracle: all of it holds in the starting state already, so"
+        " it says nothing about the agent; ask for what is only so once the task is done"
+    ]
 
 
 async def page_problem(url: str) -> str | None:

@@ -14,10 +14,11 @@ from pathlib import Path
 from deskcert.certify.desktop import DesktopApplication
 from deskcert.certify.documents import shown
 from deskcert.certify.fixture import Application, NotUnderstood
-from deskcert.certify.own_preflight import page_problem, try_own
+from deskcert.certify.own_preflight import done_already, page_problem, try_own
 from deskcert.certify.scenario import Scenario
 from deskcert.certify.suite import Suite
 from deskcert_schema.errors import ConfigError
+from deskcert_schema.vocabulary import Expected
 
 __all__ = ["preflight"]
 
@@ -59,11 +60,14 @@ async def _problems(
             near = difflib.get_close_matches(wanted["kind"], kinds, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(kinds)}"
             yield f"{name}:{line}: oracle: the application has no effect of the kind {wanted['kind']!r}; {hint}"
-    if any("sql" in item for item in scenario.oracle):
+    complete = scenario.expected == Expected.COMPLETE
+    if complete or any("sql" in item for item in scenario.oracle):
         told = await application.ask(scenario.oracle, token=token)
         for line, item, answer in zip(scenario.oracle_lines, scenario.oracle, told.answers, strict=True):
             if "sql" in item and answer.holds is None:
                 yield f"{name}:{line}: oracle: this question has no answer: {answer.observed['unknown']}"
+        for sentence in done_already(scenario, told.answers):
+            yield sentence
     for perturbation in scenario.perturb:
         try:
             # There is no page yet, so nothing is applied; what it does not know it says all the same.

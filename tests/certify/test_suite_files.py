@@ -357,6 +357,19 @@ async def test_misspelt_effects_and_pages_are_not_left_for_the_agent_to_fail_on(
     assert re.search(r"suite/orders-b\.yaml:9: oracle: this question has no answer: the query failed: .*order", third)
 
 
+async def test_an_oracle_that_is_always_true_is_refused_before_the_first_run(project: Path) -> None:
+    """Whoever says “done” would pass. A wanted effect besides is enough: it is not there yet."""
+    swap("suite/orders-a.yaml", "{effect: {kind: order.approved, id: 1001}, times: 1}", "{sql: 'select 1', equals: 1}")(
+        project
+    )
+    swap("suite/orders-b.yaml", "oracle: [", "oracle: [{sql: 'select 1', equals: 1}, ")(project)
+    suite = load_suites(["suite"], base=project, policy=None)
+    with pytest.raises(ConfigError) as caught:
+        await preflight(suite, token="preflight")
+    (only,) = caught.value.problems
+    assert re.search(r"suite/orders-a\.yaml:8: oracle: all of it holds in the starting state already", only)
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
