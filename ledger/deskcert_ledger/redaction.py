@@ -15,8 +15,10 @@ says the same. A blob that is missing without either is tampering.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
@@ -32,8 +34,9 @@ from deskcert_ledger.keys import ProjectKey
 from deskcert_ledger.line import decode, encode
 from deskcert_ledger.note import Verifier, parse_note
 from deskcert_ledger.reader import read_records
-from deskcert_ledger.store import DISCLOSURES
-from deskcert_schema.errors import LedgerError, LedgerFormatError, LedgerTampered
+from deskcert_ledger.report import RunReport
+from deskcert_ledger.store import DISCLOSURES, LEDGER
+from deskcert_schema.errors import LedgerError, LedgerFormatError, LedgerTampered, LedgerUnavailable
 
 __all__ = ["REDACTIONS", "Redaction", "Redactions", "commitments", "found_in", "read_redactions", "redact_sealed"]
 
@@ -243,25 +246,50 @@ def redact_sealed(
 ) -> Redaction | None:
     """Redact a sealed run: what was deleted, None when nothing of it is there any more.
 
-    Raises `LedgerTampered` (the run does not verify with `key`, or is not sealed), `LedgerFormatError`, `OSError`.
+    Raises `LedgerTampered` (the run does not verify with `key`, or is not sealed), `LedgerUnavailable` (it is being
+    written), `LedgerFormatError`, `OSError`.
     """
+    with _held(folder):
+        report = _last_state(folder, key)
+        openings, names = select(folder, seqs, blobs=blobs)
+        if not openings and not names:
+            return None
+        whole = Redaction(report.origin, report.size, report.root, timestamp(now), reason, openings, names)
+        for at in range(0, max(len(openings), len(names)), _NAMES):
+            part = replace(whole, openings=openings[at : at + _NAMES], blobs=names[at : at + _NAMES])
+            redact(folder, key, read_redactions(folder, [key.verifier]), part)
+        return whole
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Nobody else writes meanwhile: a redaction is about the state in which the run stays."""
+    try:
+        fd = open_own(folder / LEDGER, os.O_RDONLY)
+    except OSError as error:
+        raise LedgerFormatError(f"{folder} is no run folder: {LEDGER} cannot be read ({error.strerror})") from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise LedgerUnavailable(
+            f"The ledger in {folder} is being written. End the run first, or name its sequencer's socket: --socket."
+        ) from error
+    finally:
+        os.close(fd)
+
+
+def _last_state(folder: Path, key: ProjectKey) -> RunReport:
+    """The report of a run to which nothing comes any more, a recovery neither. Raises `LedgerTampered`."""
     from deskcert_ledger.verify import verify_run
 
     report = verify_run(folder, pins=[key.verifier])
-    if report.headline == "tampered" or not report.checkpoint or report.signed_size != report.size:
+    if report.headline == "tampered":
+        raise LedgerTampered("only a sealed run that verifies is redacted; this one is tampered")
+    ended = "unfinished" not in report.words or len(report.epochs) > 1  # a recovered run stays as recovery left it
+    if not report.checkpoint or report.signed_size != report.size or report.open_intents or not ended:
         raise LedgerTampered(
-            f"only a sealed run that verifies is redacted; this one is {report.headline}"
-            + (
-                ""
-                if report.headline == "tampered"
-                else ". End it first, or if its process died: deskcert ledger recover RUN"
-            )
+            f"only a sealed run that verifies is redacted; this one is {report.headline}. "
+            "End it first, or if its process died: deskcert ledger recover RUN"
         )
-    openings, names = select(folder, seqs, blobs=blobs)
-    if not openings and not names:
-        return None
-    whole = Redaction(report.origin, report.size, report.root, timestamp(now), reason, openings, names)
-    for at in range(0, max(len(openings), len(names)), _NAMES):
-        part = replace(whole, openings=openings[at : at + _NAMES], blobs=names[at : at + _NAMES])
-        redact(folder, key, read_redactions(folder, [key.verifier]), part)
-    return whole
+    return report

@@ -177,6 +177,22 @@ def test_an_open_run_says_it_in_a_record_and_goes_on(create: Create, key: Projec
     assert len(check_class_proof(prove_all(ledger.folder, "redaction", [key.verifier]), [key.verifier]).records) == 2
 
 
+def test_a_run_to_which_more_comes_is_not_redacted_as_if_it_were_sealed(create: Create, key: ProjectKey) -> None:
+    """Every line was signed and there was a checkpoint: what was redacted then read as tampering once more came."""
+    ledger = create()
+    tree = {"tree": Blob("x"), "args": {"value": Secret("s")}}
+    ledger.append("observation", tree)
+    with pytest.raises(LedgerUnavailable, match="--socket"):
+        redact(ledger.folder, key, blobs=True)
+    ledger.abandon()  # its process died: recovery will add to it
+    with pytest.raises(LedgerTampered, match="recover RUN"):
+        redact(ledger.folder, key, blobs=True)
+    assert recover_run(ledger.folder, key).outcome.value == "recovered"
+    assert redact(ledger.folder, key, blobs=True) is not None
+    report = verify_run(ledger.folder, pins=[key.vkey])
+    assert (report.headline, report.problems) == ("interrupted", ())
+
+
 def test_many_names_take_several_records_each_of_which_is_read(create: Create, key: ProjectKey) -> None:
     """A list that is moved to a blob of its own would excuse nothing."""
     ledger = create()
