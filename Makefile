@@ -15,7 +15,7 @@ demo: setup  ## certify the reference agent on the built-in suite: real browser,
 	@.venv/bin/deskcert demo
 
 test: setup check  ## static checks and the whole test suite
-	@PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+	@PYTHONDONTWRITEBYTECODE= .venv/bin/python -m pytest -n 4 --dist worksteal $(PYTEST_ARGS)
 
 check: setup  ## ruff, mypy --strict, import-linter
 	@.venv/bin/ruff check .

@@ -81,10 +81,12 @@ async def run_campaign(
     pause: PauseAt | None,
     progress: Progress,
     tried: bool = False,
+    weighing: bool = False,
     resume: bool = False,
 ) -> CampaignResult:
     """`out` is this process's alone (`only_one`). Trouble of single runs is in their ledgers. `tried`: the suite has
-    been asked about already (`preflight`). `resume`: go on with the one that was interrupted in `out`.
+    been asked about already (`preflight`). `weighing`: it is run to find out what its scenarios are worth.
+    `resume`: go on with the one that was interrupted in `out`.
 
     Raises `UsageError` where `out` holds other runs than those, `ConfigError` for words that the application does not
     know, `HarnessError` when there is no browser."""
@@ -97,7 +99,7 @@ async def run_campaign(
             f" other, but there are {settings.workers} workers; write {{port}} into command and url, or workers: 1"
         )
     if not tried:
-        await preflight(suite, token=secrets.token_hex(8))
+        await preflight(suite, token=secrets.token_hex(8), weighing=weighing)
     recovered = recover(out / "runs", key, progress)
     campaign = _Campaign(settings, suite, plan, whole, out=out, key=key, pause=pause, progress=progress)
     if resume:

@@ -76,7 +76,9 @@ def _campaign(given: Overrides, *, only: str | None, out: Path, cwd: Path) -> tu
     scrub, plan = suite.secrets.scrub, LivePlan(len(suite.scenarios), 1)
     with log_to(out / "run.log", scrub=scrub), make_progress(plan) as progress:
         progress.note(f"trying {settings.agent.name} on {suite.name}{', which must not pass' if null else ''}")
-        campaign = run_campaign(settings, suite, out=out, key=key, pause=None, progress=progress, tried=null)
+        campaign = run_campaign(
+            settings, suite, out=out, key=key, pause=None, progress=progress, tried=null, weighing=True
+        )
         done = asyncio.run(campaign)
     return suite, {r.planned.scenario.id: _read(r.folder, key) for r in done.reports}
 

@@ -77,7 +77,7 @@ def fill(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scaffold, its blanks filled, beside a scenario that holds before anything was done."""
     cwd = tmp_path_factory.mktemp("check")
     assert deskcert("scenario", "new", "close-it", cwd=cwd).returncode == 0
@@ -92,7 +92,12 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedPro
     assert holds != good
     (folder / "holds-already.yaml").write_text(holds.replace("close-it", "holds-already"))
     (folder / "holds-already.plan.yaml").write_text(plan)
-    return deskcert("scenario", "check", cwd=cwd, DESK_KEY=KEY)
+    return cwd
+
+
+@pytest.fixture(scope="module")
+def checked(filled: Path) -> subprocess.CompletedProcess[str]:
+    return deskcert("scenario", "check", cwd=filled, DESK_KEY=KEY)
 
 
 @pytest.mark.web
@@ -103,6 +108,13 @@ def test_only_scenarios_that_can_judge_are_let_through(checked: subprocess.Compl
     assert re.match(r"refused +holds-already: the oracle holds although nothing was done", holds)
     assert "2 scenarios tried, 1 refused" in checked.stderr
     assert naming("desk_app.py") == set()
+
+
+def test_nobody_is_certified_on_a_scenario_that_holds_before_anything_was_done(filled: Path) -> None:
+    certified = deskcert("ci", "--suite", "scenarios", "--agent", "builtin:careful", cwd=filled, DESK_KEY=KEY)
+    assert certified.returncode == 2, certified.stderr
+    assert "scenarios/holds-already.yaml:10: oracle: all of it holds in the starting state already" in certified.stderr
+    assert "close-it.yaml" not in certified.stderr
 
 
 def run(outcome: str, *oracle: bool | None) -> _Run:
