@@ -96,7 +96,14 @@ def harness(tmp_path: Path) -> Harness:
 
 FLOOD = "block = b'%s\\n' * 500\nwhile True: os.write(1, block)"
 STORM = "subprocess.Popen([sys.executable, '-c', {!r}, mark], env={{}}, start_new_session=True)\ntime.sleep(600)"
-CHAIN = "import os\nwhile True:\n    if os.fork(): os._exit(0)\n    os.setsid()"
+# It ends by itself after a minute: a test run that is killed must not leave it to the machine for ever.
+CHAIN = """
+import os, time
+end = time.time() + 60
+while time.time() < end:
+    if os.fork(): os._exit(0)
+    os.setsid()
+"""
 BUSH = """
 import os, time
 for _ in range(700):
