@@ -1,8 +1,9 @@
 """The long runs behind what the documents claim: `make evidence`, or `make evidence ONLY=ledger`.
 
 Each piece is `scripts/evidence_<name>.py` with `PARTS`; its result is `docs/evidence/<name>.json`. A run that is
-stopped goes on where it was: finished tasks are kept in `.evidence/`, and `--again` begins anew. Every task has a seed
-of its own, made of the run's seed, so that one failure can be repeated alone.
+stopped goes on where it was: finished tasks are kept in `.evidence/`, and in the result for as long as it is not
+complete, so that another checkout goes on too; `--again` begins anew. Every task has a seed of its own, made of the
+run's seed, so that one failure can be repeated alone.
 """
 
 from __future__ import annotations
@@ -44,9 +45,7 @@ class State:
 
     def __init__(self, name: str, folder: Path, *, seed: int | None, again: bool) -> None:
         self.path = folder / f"{name}.json"
-        kept: dict[str, Any] = {}
-        if self.path.exists() and not again:
-            kept = json.loads(self.path.read_text())
+        kept: dict[str, Any] = {} if again else self._kept(name)
         if seed is not None and kept.get("seed", seed) != seed:
             kept = {}
         self.seed: int = kept.get("seed", secrets.randbits(32) if seed is None else seed)
@@ -54,6 +53,14 @@ class State:
         now = commit()
         self.commits: list[str] = list(dict.fromkeys([*kept.get("commits", []), now]))
         """More than one when a run was resumed after a change."""
+
+    def _kept(self, name: str) -> dict[str, Any]:
+        if self.path.exists():
+            return dict(json.loads(self.path.read_text()))
+        written = RESULTS / f"{name}.json"
+        before: dict[str, Any] = json.loads(written.read_text()) if written.exists() else {}
+        unfinished = any(part.get("tasks") for part in before.get("parts", {}).values())
+        return before if unfinished else {}
 
     def part(self, name: str) -> dict[str, Any]:
         fresh: dict[str, Any] = {"done": 0, "tasks": [], "counts": {}, "failures": [], "seconds": 0}
@@ -147,15 +154,19 @@ def run_part(part: Part, state: State, goal: int) -> None:
 def result(name: str, parts: list[Part], state: State, command: str) -> dict[str, Any]:
     shown = {}
     for part in parts:
-        entry = {key: value for key, value in state.part(part.name).items() if key != "tasks"}
-        shown[part.name] = {"goal": part.goal, "reached": entry["done"] >= part.goal, **entry}
+        entry = state.part(part.name)
+        shown[part.name] = {**entry, "goal": part.goal, "reached": entry["done"] >= part.goal}
+    complete = all(entry["reached"] for entry in shown.values())
+    if complete:
+        for entry in shown.values():
+            del entry["tasks"]
     return {
         "name": name,
         "command": command,
         "commits": state.commits,
         "seed": state.seed,
         "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ"),
-        "complete": all(entry["reached"] for entry in shown.values()),
+        "complete": complete,
         "failures": sum(len(entry["failures"]) for entry in shown.values()),
         "parts": shown,
         "machine": machine(),
