@@ -31,8 +31,10 @@ function labelParts(el) {
 const withoutCount = (text) => text.replace(/\s*[([]\s*\d[^)\]]*[)\]]\s*$/, "");
 
 const ownLabel = (el) => {
-  const referencedText = idRefs(el, "aria-labelledby").map(labelText).filter(Boolean).join(" ");
-  return withoutCount((referencedText || clean(attr(el, "aria-label") || "")).slice(0, MOST_LABEL));
+  const list = attr(el, "aria-labelledby");
+  const referencedText = list ? idRefs(el, "aria-labelledby").map(labelText).filter(Boolean).join(" ") : "";
+  const text = referencedText || clean(attr(el, "aria-label") || "");
+  return text === "" ? "" : withoutCount(text.slice(0, MOST_LABEL));
 };
 
 // `memo` spares a walk the work for shared ancestors; without it the answer is the same.
@@ -41,10 +43,12 @@ const newMemo = () => ({ places: new Map(), over: new Map(), before: new Map(), 
 function contextOf(el, memo = newMemo()) {
   const around = parentOf(el);
   const places = around === null ? [] : placesInside(around, memo);
-  if (places.some(([kind]) => kind === "row" || kind === "listitem" || kind === "dialog")) return places;
+  if (places.some(isOwnPlace)) return places;
   const heading = headingOver(el, memo);
   return heading === "" ? places : placesUnder(heading, places, memo);
 }
+
+const isOwnPlace = (place) => place[0] === "row" || place[0] === "listitem" || place[0] === "dialog";
 
 // The same list for all elements of one place under one heading.
 function placesUnder(heading, places, memo) {

@@ -61,7 +61,10 @@ const isText = (node) => nodeType(node) === 3;
 const namespaceOf = getter(Element.prototype, "namespaceURI");
 const isHTML = (el) => namespaceOf(el) === "http://www.w3.org/1999/xhtml";
 // Which HTML element it is; "" for one of SVG or MathML that only has such a name.
-const htmlTag = (el) => (isHTML(el) ? tagOf(el) : "");
+function htmlTag(el) {
+  if (el !== here) return isHTML(el) ? localName(el) : "";
+  return (hereHTML ??= isHTML(el)) ? hereTag : "";
+}
 
 // What may be remembered while one look is taken: nothing of the page changes within a task, except by events of ours.
 // `null` between looks, and while events are sent.
@@ -84,12 +87,14 @@ let here = null;
 let hereNames = [];
 let hereTag = "";
 let hereParent; // `undefined`: not asked yet
+let hereHTML; // likewise
+let hereType; // likewise, of an input
 
 function arrive(el) {
   here = el;
   hereNames = el === null ? [] : attrNames(el);
   hereTag = el === null ? "" : localName(el);
-  hereParent = undefined;
+  hereParent = hereHTML = hereType = undefined;
 }
 
 function hasAttr(el, name) {
@@ -146,6 +151,9 @@ function onlyText(el) {
   if (shadowOf(el) !== null || firstElement(el) !== null) return null;
   return tagOf(el) === "slot" || tagOf(el) === "details" ? null : textContent(el);
 }
+
+// Neither an element nor, through a slot or a shadow root, one from elsewhere.
+const holdsNothing = (el) => firstElement(el) === null && shadowOf(el) === null && tagOf(el) !== "slot";
 
 // A walk of a document in which it has met no shadow root is easier: it is always in the document itself.
 function metShadow() {

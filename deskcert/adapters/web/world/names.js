@@ -23,7 +23,7 @@ function alternative(el, how) {
   if (UNREAD_TAGS.has(tagOf(el))) return "";
   if (how.via === "content" && !how.hiddenToo && (ariaHidden(el) || !rendered(el))) return ariaHidden(el) ? "" : shownInside(el, how); // 2A
   if (how.via !== "reference") { // 2B
-    const text = idRefs(el, "aria-labelledby").map(referenced).filter(Boolean).join(" ");
+    const text = textOfRefs(el, "aria-labelledby");
     if (text) return text;
   }
   const role = how.via === "target" && how.role ? how.role : roleOf(el);
@@ -47,6 +47,8 @@ function shownInside(el, how) {
   if (styleOf(el).visibility === "visible" || !checkVisibility(el)) return "";
   return childrenOf(el).filter(isElement).map((child) => apart(child, alternative(child, { ...how, role: undefined }))).join("");
 }
+
+const textOfRefs = (el, name) => (attr(el, name) ? idRefs(el, name).map(referenced).filter(Boolean).join(" ") : "");
 
 function referenced(el) {
   const hidden = ariaHidden(el) || !rendered(el);
@@ -219,6 +221,6 @@ function valueText(el) {
 }
 
 function descriptionOf(el) {
-  const text = idRefs(el, "aria-describedby").map(referenced).filter(Boolean).join(" ");
+  const text = textOfRefs(el, "aria-describedby");
   return clean(text || attr(el, "aria-description") || "");
 }

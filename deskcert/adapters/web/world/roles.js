@@ -45,7 +45,8 @@ const INPUT_ROLES = {
 };
 
 const TEXT_LIKE = new Set(["email", "search", "tel", "text", "url"]);
-const inputType = getter(HTMLInputElement.prototype, "type");
+const readType = getter(HTMLInputElement.prototype, "type");
+const inputType = (el) => (el === here ? (hereType ??= readType(el)) : readType(el));
 
 function roleOf(el) {
   const explicit = attr(el, "role");
@@ -137,7 +138,8 @@ const FORM_TAGS = new Set(["button", "input", "select", "textarea"]);
 function isFocusable(el) {
   const tag = tagOf(el);
   if (!FORM_TAGS.has(tag)) return matches(el, NATIVE_FOCUS);
-  return !isAmong(el, ":disabled") && (tag !== "input" || matches(el, NATIVE_FOCUS));
+  if (isAmong(el, ":disabled")) return false;
+  return tag !== "input" || (htmlTag(el) === tag && inputType(el) !== "hidden") || matches(el, NATIVE_FOCUS);
 }
 
 const isEditingHost = (el) => {

@@ -147,22 +147,21 @@ function modalOnTop() {
 }
 
 // Capabilities that make sense on the element; whether it is visible or enabled now is another question.
-function actionsOf(el, role) {
-  const actions = [];
+const ACTIONS = ["upload", "click", "set-value", "type", "select", "check", "toggle", "expand", "press"];
+const [UPLOAD, CLICK, SET_VALUE, TYPE, SELECT, CHECK, TOGGLE, EXPAND, PRESS] = ACTIONS.map((_, i) => 1 << i);
+const actionsOf = (el, role) => wordsOf(ACTIONS, actionBits(el, role));
+const wordsOf = (words, bits) => words.filter((_, i) => bits & (1 << i));
+
+function actionBits(el, role) {
   const tag = htmlTag(el);
-  const fileChooser = tag === "input" && inputType(el) === "file";
-  if (fileChooser) actions.push("upload");
-  else if (tag !== "option") actions.push("click");
-  if (isField(el)) {
-    actions.push("set-value");
-    if (tag !== "input" || TYPED.has(inputType(el))) actions.push("type");
-  }
-  if (tag === "select") actions.push("select");
-  if (role === "radio" || role === "menuitemradio") actions.push("check");
-  else if (CHECKABLE.has(role) || hasAttr(el, "aria-pressed")) actions.push("toggle");
-  if (expandedOf(el) !== null) actions.push("expand");
-  if (isFocusable(el) || isEditingHost(el)) actions.push("press");
-  return actions;
+  let bits = tag === "option" ? 0 : CLICK;
+  if (tag === "input" && inputType(el) === "file") bits = UPLOAD;
+  if (isField(el)) bits |= tag !== "input" || TYPED.has(inputType(el)) ? SET_VALUE | TYPE : SET_VALUE;
+  if (tag === "select") bits |= SELECT;
+  if (role === "radio" || role === "menuitemradio") bits |= CHECK;
+  else if (CHECKABLE.has(role) || hasAttr(el, "aria-pressed")) bits |= TOGGLE;
+  if (expandedOf(el) !== null) bits |= EXPAND;
+  return isFocusable(el) || isEditingHost(el) ? bits | PRESS : bits;
 }
 
 const TYPED = new Set(["email", "search", "tel", "text", "url", "password", "number"]);

@@ -49,13 +49,13 @@ class Walk {
   }
 
   children(el, place, domDepth) {
+    let only;
     if (domDepth > MOST_DOM_DEPTH) {
       this.reasons.add("elements nested deeper than " + MOST_DOM_DEPTH);
       place.cut = true;
       return;
     }
-    const only = onlyText(el);
-    if (only !== null) {
+    if (place.quiet ? holdsNothing(el) : (only = onlyText(el)) !== null) {
       if (!place.quiet) this.run += only;
       return;
     }
@@ -123,7 +123,10 @@ class Walk {
     if (place.depth + 1 > this.options.max_depth && elementCount(el) > 0) {
       this.reasons.add("a depth of more than " + this.options.max_depth);
       row.add(HAS.truncated, true);
-    } else this.inside(row, el, { ...is, quiet: place.quiet || byContent || isField(el) }, place, domDepth);
+    } else {
+      is.quiet = place.quiet || byContent || isField(el);
+      this.inside(row, el, is, place, domDepth);
+    }
     row.end();
   }
 
@@ -161,18 +164,27 @@ class Walk {
     row.add(HAS.box, box);
     const { shared } = this;
     const context = contextOf(el, this.memo);
-    row.values.push(shared.states.words(this.tokens(statesOf(el, role, seen), box)),
-      shared.actions.words(actionsOf(el, role).join()), shared.context.index(context, context));
+    row.values.push(shared.states.words(STATES, this.stateBits(statesOf(el, role, seen), box)),
+      shared.actions.words(ACTIONS, actionBits(el, role)), shared.context.index(context, context));
   }
 
-  // The states that are known true, in one word after another.
-  tokens(states, box) {
-    let tokens = states.enabled ? "" : ",disabled";
-    for (const state in states) if (states[state] === true && state !== "visible" && state !== "enabled") tokens += "," + state;
-    if (states.expanded === false) tokens += ",collapsed";
-    if (!states.visible) tokens += ",hidden";
-    if (box[0] + box[2] <= 0 || box[1] + box[3] <= 0 || box[0] >= this.right || box[1] >= this.bottom) tokens += ",offscreen";
-    return tokens.slice(1);
+  // Of `STATES`, those that are known true.
+  stateBits(states, box) {
+    let bits = states.enabled ? 0 : 1;
+    if (states.focused) bits |= 2;
+    if (states.readonly) bits |= 4;
+    if (states.editable) bits |= 8;
+    if (states.secure) bits |= 16;
+    if (states.required) bits |= 32;
+    if (states.checked) bits |= 64;
+    if (states.indeterminate) bits |= 128;
+    if (states.expanded) bits |= 256;
+    if (states.selected) bits |= 512;
+    if (states.pressed) bits |= 1024;
+    if (states.expanded === false) bits |= 2048;
+    if (!states.visible) bits |= 4096;
+    if (box[0] + box[2] <= 0 || box[1] + box[3] <= 0 || box[0] >= this.right || box[1] >= this.bottom) bits |= 8192;
+    return bits;
   }
 
   // A virtualised list says how many rows it has and renders a few. One that says -1 does not know.
@@ -210,6 +222,8 @@ class Walk {
   }
 }
 
+const STATES = ["disabled", "focused", "readonly", "editable", "secure", "required", "checked", "indeterminate", "expanded",
+  "selected", "pressed", "collapsed", "hidden", "offscreen"];
 const TABLES = new Set(["grid", "table", "treegrid"]);
 const LISTS = new Set(["list", "listbox", "feed", "tree", "menu", "tablist", "radiogroup"]);
 
@@ -267,9 +281,8 @@ class Table {
     return found;
   }
 
-  // Of words with commas between them.
-  words(text) {
-    return this.known.get(text) ?? this.index(text, text === "" ? [] : text.split(","));
+  words(words, bits) {
+    return this.known.get(bits) ?? this.index(bits, wordsOf(words, bits));
   }
 }
 
