@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from deskcert.adapters.base import RawNode
 from deskcert.contract.shown import shown_json
 from deskcert.session.snapshots import Snapshot, is_secure
+
+try:
+    import orjson
+except ImportError:  # the extra `fast`
+    orjson = None  # type: ignore[assignment]
 
 __all__ = ["Display", "nested", "shown_node", "shown_within", "text_form"]
 
@@ -40,7 +46,10 @@ class _Branch:
 
 def nested(snapshot: Snapshot, display: Display) -> dict[str, Any]:
     """The tree of a snapshot answer. Several roots stand under one node for the window."""
-    branches = _branches(snapshot.nodes, display)
+    return _tree(_branches(snapshot.nodes, display), snapshot, display)
+
+
+def _tree(branches: list[_Branch], snapshot: Snapshot, display: Display) -> dict[str, Any]:
     shown = [_shown(b, snapshot.id, display) for b in branches]
     if len(shown) == 1:
         return shown[0]
@@ -65,9 +74,12 @@ def shown_within(snapshot: Snapshot, display: Display, limit: int = MAX_BYTES) -
     text = text_form(snapshot, display)
     of_text = _size(text)
     for attempt in (display, replace(display, interactive_only=True, compact=True)):
-        tree = nested(snapshot, attempt)
-        cut = attempt is not display
-        if len(snapshot.nodes) < 500 or _size(tree) + of_text <= limit:
+        branches, cut = _branches(snapshot.nodes, attempt), attempt is not display
+        small = len(snapshot.nodes) < 500
+        if not small and _least(branches) + of_text > limit:
+            continue  # without writing out what nobody will read
+        tree = _tree(branches, snapshot, attempt)
+        if small or _size(tree) + of_text <= limit:
             return (_truncated(tree) if cut else tree), text, cut
     stub = _truncated(_node("window", snapshot.window.title, []))
     if of_text > limit - 10_000:
@@ -85,7 +97,30 @@ def _node(role: str, name: str, children: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _size(shown: object) -> int:
+    if orjson is not None:
+        with suppress(TypeError):  # half of a surrogate pair, which only the standard library writes
+            return len(orjson.dumps(shown))
     return len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+_EMPTY_NODE: Final = len('{"role":"","states":[],"available_actions":[],"children":[]}')
+_EMPTY_REF: Final = len('"ref_id":"@s:e1",')
+
+
+def _least(branches: list[_Branch]) -> int:
+    """Bytes that the tree will have at least: escapes and some of its properties come on top."""
+    total = 0
+    for branch in branches:
+        node = branch.node
+        total += _EMPTY_NODE + len(node.get("role", "")) + sum(map(len, node.get("states", ()))) + _least(branch.children)
+        total += sum(map(len, node.get("actions", ())))
+        if isinstance(name := node.get("name"), str):
+            total += len(name)
+        if "ref" in node:
+            total += _EMPTY_REF
+            for kind, label in node.get("context", ()):
+                total += len(kind) + len(label)
+    return total
 
 
 def _branches(nodes: Sequence[RawNode], display: Display) -> list[_Branch]:
@@ -149,13 +184,20 @@ def _shown(branch: _Branch, snapshot_id: str, display: Display) -> dict[str, Any
     if "ref" in node:
         out["ref_id"] = f"@{snapshot_id}:e{node['ref']}"
     out["role"] = node.get("role", "unknown")
-    texts = {"name": _name(node), "value": node.get("value"), "description": node.get("description")}
-    if is_secure(node):
-        del texts["value"]
-    out |= {k: v for k, v in texts.items() if isinstance(v, str) and v}
-    if unknown := [k for k, v in texts.items() if isinstance(v, Mapping)]:
+    texts = (("name", _name(node)), ("value", node.get("value")), ("description", node.get("description")))
+    unknown = []
+    for key, text in texts:
+        if not text or (key == "value" and is_secure(node)):
+            continue
+        if isinstance(text, str):
+            out[key] = text
+        elif isinstance(text, Mapping):
+            unknown.append(key)
+    if unknown:
         out["unknown"] = unknown
-    out |= {k: node[k] for k in ("native_id", "size", "url", "opaque") if node.get(k) is not None}
+    for key in ("native_id", "size", "url", "opaque"):
+        if node.get(key) is not None:
+            out[key] = node[key]
     out["states"] = list(node.get("states", ()))
     out["available_actions"] = list(node.get("actions", ()))
     if node.get("context") and "ref" in node:
