@@ -39,11 +39,10 @@ async def install(
     await send("Page.enable")
     frames.load((await send("Page.getFrameTree"))["frameTree"], channel, alive)
     await send("Network.enable")
-    # Asynchronous stacks carry the name of our dispatch function into whatever the page does later because of it.
-    await send("Debugger.enable")
-    await send("Debugger.setAsyncCallStackDepth", maxDepth=32)
-    await send("Debugger.setSkipAllPauses", skip=True)
     await send("Runtime.enable")
+    # Asynchronous stacks carry the name of our dispatch function into whatever the page does later because of it. Not
+    # by the Debugger, which would tell of every script, keep all that was ever compiled, and stop at a `debugger;`.
+    await send("Runtime.setAsyncCallStackDepth", maxDepth=32)
     await send("Runtime.addBinding", name=BINDING, executionContextName=WORLD)
     await send("Page.addScriptToEvaluateOnNewDocument", source=world_script(), worldName=WORLD, runImmediately=True)
     return forget
