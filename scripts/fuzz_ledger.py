@@ -13,8 +13,10 @@ import contextlib
 import io
 import json
 import secrets
+import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,17 +25,19 @@ __all__ = ["TARGETS", "write_samples"]
 
 TARGETS = (
     "line", "note", "checkpoint", "proof", "class_proof", "certificate", "disclosure", "policy", "pack", "ledger",
+    "forms", "notes", "redactions", "wire",
 )  # fmt: skip
 ORIGIN = "deskcert/fuzz/run"
 
 
 def write_samples(folder: Path) -> None:
     """A small sealed run, and one file or more for each target under `<folder>/<target>/`."""
-    from deskcert_ledger import Blob, ProjectKey, RunLedger, Secret, SystemClock
+    from deskcert_ledger import Blob, ProjectKey, RunLedger, Secret, SystemClock, wire
     from deskcert_ledger.completeness import prove_all
     from deskcert_ledger.cosignature import Witness
     from deskcert_ledger.pack import make_pack
     from deskcert_ledger.proof import Prover
+    from deskcert_ledger.redaction import redact_sealed
 
     key, run = ProjectKey.load_or_create(folder / "key"), folder / "run"
     ledger = RunLedger.create(
@@ -52,6 +56,12 @@ def write_samples(folder: Path) -> None:
     witnessed = note + witness.cosign(text, 1).encode()
     with Prover(run) as prover:
         proofs = [prover.prove(seq).encode() for seq in range(2)] + [prover.prove(2, plain=True).encode()]
+    redacted = folder / "redacted"
+    shutil.copytree(run, redacted)
+    for seqs in ([2], None):
+        redact_sealed(redacted, key, seqs=seqs, blobs=True, reason="r", now=SystemClock().now())
+    plain, escaped = {"of": 1, "ok": True}, {"s": Secret("x"), "b": Blob({"$x": "\ud800"})}
+    requests = [wire.request(1, "action.result", plain, "durable"), wire.request(2, "observation", escaped, "ordered")]
     policy = f"# a policy\nlog {key.vkey}\nwitness w {witness.verifier}\ngroup g 1 w\nquorum g\n".encode()
     samples: dict[str, list[bytes]] = {
         "line": lines,
@@ -64,6 +74,10 @@ def write_samples(folder: Path) -> None:
         "policy": [policy, b"quorum none\n"],
         "pack": [make_pack(run)],
         "ledger": [(run / "ledger.jsonl").read_bytes(), b"\n".join(lines[:3])],
+        "forms": [b"\n".join(lines[1:4]), b"\n".join(lines[1:2])],
+        "notes": [(run / "checkpoints").read_bytes()],
+        "redactions": [(redacted / "redactions.jsonl").read_bytes()],
+        "wire": [*requests, wire.answer(1, 2, 3), b'{"id":1,"redact":"x"}'],
     }
     for target in TARGETS:
         (folder / target).mkdir()
@@ -75,7 +89,7 @@ def write_samples(folder: Path) -> None:
 
 def target_of(name: str, samples: Path) -> Callable[[bytes], None]:
     """The function that libFuzzer calls. What it raises is a finding."""
-    from deskcert_ledger import pack_verifier, verify_run
+    from deskcert_ledger import pack_verifier, verify_run, wire
     from deskcert_ledger.batch import check_batch
     from deskcert_ledger.certificate import check_certificate
     from deskcert_ledger.checkpoint import Checkpoint, checkpoint_text, parse_checkpoint, read_checkpoints
@@ -83,15 +97,18 @@ def target_of(name: str, samples: Path) -> Callable[[bytes], None]:
     from deskcert_ledger.disclosure import open_disclosure
     from deskcert_ledger.line import decode, encode
     from deskcert_ledger.note import open_note, parse_vkey
+    from deskcert_ledger.payload import prepare
     from deskcert_ledger.policy import parse_policy
     from deskcert_ledger.proof import check_proof
     from deskcert_ledger.reader import check_record
+    from deskcert_ledger.redaction import read_redactions
+    from deskcert_ledger.shapes import Shapes
     from deskcert_ledger.sshsig import check_sshsig
-    from deskcert_schema.errors import LedgerFormatError, LedgerTampered
+    from deskcert_schema.errors import ContractError, LedgerFormatError, LedgerTampered
 
     pin = parse_vkey((samples / "vkey").read_text())
     lines = {line.encode() for line in json.loads((samples / "accepted.json").read_text())["lines"]}
-    documented = (LedgerFormatError, LedgerTampered)
+    documented = (LedgerFormatError, LedgerTampered, ContractError)
 
     def line(data: bytes) -> None:
         value = decode(data)
@@ -155,10 +172,63 @@ def target_of(name: str, samples: Path) -> Callable[[bytes], None]:
         (shadow / "ledger.jsonl").write_bytes(data)
         assert verify_run(shadow, pins=[pin]).headline != "complete"
 
+    def forms(data: bytes) -> None:
+        """What is recognised without being parsed would have passed the full check, and means the same."""
+        seen = data.split(b"\n")
+        taken = shapes.take(seen, 1)
+        if taken is None:
+            return
+        kinds: Counter[str] = Counter()
+        for at in set(range(len(seen))) - set(taken.unknown):
+            try:
+                kinds[check_record(seen[at], 1 + at)["kind"]] += 1
+            except LedgerFormatError as error:
+                raise AssertionError("taken for a record that it is not") from error
+        assert kinds == +taken.kinds
+
+    def notes(data: bytes) -> None:
+        """The run as it is, with other checkpoints: never `complete` but with those that were written."""
+        (run / "checkpoints").write_bytes(data)
+        report = verify_run(run, pins=[pin], every_signature=True)
+        assert report.headline != "complete" or set(data.split(b"\n")) <= signed
+
+    def redactions(data: bytes) -> None:
+        (shadow / "redactions.jsonl").write_bytes(data)
+        with contextlib.suppress(LedgerTampered):
+            read_redactions(shadow, [])
+        whole = (samples / "redactions" / "0").read_bytes()
+        assert not read_redactions(shadow, [pin]).entries or whole.startswith(data)
+
+    def socket(data: bytes) -> None:
+        wire.read_answer(data)
+        request = wire.read_request(data)
+        prepare(request.payload, bytes)
+
+    shapes = Shapes(frozenset())
+    taught = [record for record in sorted(lines) if b'"action.' in record or b'"observation"' in record] * 80
+    shapes.learn([json.loads(record) for record in taught], taught)
+    run = shadow / "run"
+    shutil.copytree(samples / "run", run)
+    signed = set((samples / "run" / "checkpoints").read_bytes().split(b"\n"))
     named: dict[str, Callable[[bytes], None]] = dict(
         zip(
             TARGETS,
-            (line, note, checkpoint, proof, class_proof, certificate, disclosure, policy, pack, ledger),
+            (
+                line,
+                note,
+                checkpoint,
+                proof,
+                class_proof,
+                certificate,
+                disclosure,
+                policy,
+                pack,
+                ledger,
+                forms,
+                notes,
+                redactions,
+                socket,
+            ),
             strict=True,
         )
     )

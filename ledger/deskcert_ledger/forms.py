@@ -3,10 +3,11 @@ r"""The forms that records of a kind have, learned from lines that passed the fu
 Records of a kind differ in their values, seldom in their form. What was learned is a tree: of an object the sequences
 of keys that were seen, of each place the sorts of value that stood there. The expression keeps every key, bracket and
 comma, and leaves open what is between: integers below 10^15 in their one spelling, strings without a quote, true,
-false, null, and lists of any length of what was seen in them. A line that matches is therefore in the strict subset and
-in its one spelling with unique keys, because the lines it was put together from were, provided that the caller makes
-sure that it holds no backslash and no control character, is UTF-8, and holds no string that is marked as escaped.
-Nesting cannot become deeper than in the lines that were learned: each place has the depth it was seen at.
+false, null, and lists of what was seen in them: of the lengths that were seen where these are few, else of any. A line
+that matches is therefore in the strict subset and in its one spelling with unique keys, because the lines it was put
+together from were, provided that the caller makes sure that it holds no backslash and no control character, is UTF-8,
+and holds no string that is marked as escaped. Nesting cannot become deeper than in the lines that were learned: each
+place has the depth it was seen at.
 
 What verification reads of such a line is captured: the number, the kind, of a result `of` and `delivery`, and each
 reference to a blob.
@@ -23,26 +24,36 @@ from typing import Any, Final
 __all__ = ["INT", "RESULT", "Forms"]
 
 RESULT: Final = "action.result"
-INT: Final = r"(?:[1-9][0-9]{0,14}+|0)"
+_POSITIVE: Final = r"[1-9][0-9]{0,14}+"
+INT: Final = rf"(?:{_POSITIVE}|0)"
 _NEGATIVE: Final = r"-[1-9][0-9]{0,14}+"
 _STRING: Final = '"[^"]*+"'  # over the end of a line too; then there are fewer matches than lines
 _TIME: Final = r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{6}Z"
-_HEAD: Final = rf'\{{"v":1,"seq":({INT}),"t":"{_TIME}","m":{INT},"w":"[^"]++","kind":"'
+_HEAD: Final = rf'\{{"v":1,"seq":({_POSITIVE}),"t":"{_TIME}","m":{_POSITIVE},"w":"[^"]++","kind":"'
 _REFERENCE: Final = frozenset({"blob", "bytes"})
 _MAX_PATTERN: Final = 16_000
 """Making an expression takes a microsecond or more for each of its characters."""
 _MAX_CAPTURES: Final = 40
+_MAX_LENGTHS: Final = 2
+_MAX_WRITTEN: Final = 800
+"""Of lists at one place: with more lengths, or characters for all items, they are a repetition, which is slower."""
 _HEADER: Final = ("v", "seq", "t", "m", "w", "kind")
 
 
 class _Sort(Enum):
     STRING = _STRING
-    INTEGER = INT
+    POSITIVE = _POSITIVE
+    ZERO = "0"
     NEGATIVE = _NEGATIVE
-    WORD = "true|false|null"
+    TRUE = "true"
+    FALSE = "false"
+    NULL = "null"
     OBJECT = "object"
     LIST = "list"
     BLOB = "blob"
+
+
+_WORDS: Final = {True: _Sort.TRUE, False: _Sort.FALSE, None: _Sort.NULL}
 
 
 class _Captures:
@@ -59,23 +70,25 @@ class _Captures:
 class _Place:
     """What was seen at one place of a record."""
 
-    __slots__ = ("items", "members", "seen")
+    __slots__ = ("items", "lengths", "members", "seen")
 
     def __init__(self) -> None:
         self.seen: Counter[_Sort] = Counter()
         self.items: _Place | None = None
+        self.lengths: Counter[int] = Counter()
         self.members: _Members | None = None
 
     def add(self, value: Any) -> None:
         match value:
             case None | bool():
-                self.seen[_Sort.WORD] += 1
+                self.seen[_WORDS[value]] += 1
             case int():
-                self.seen[_Sort.NEGATIVE if value < 0 else _Sort.INTEGER] += 1
+                self.seen[_Sort.NEGATIVE if value < 0 else _Sort.POSITIVE if value else _Sort.ZERO] += 1
             case str():
                 self.seen[_Sort.STRING] += 1
             case list():
                 self.seen[_Sort.LIST] += 1
+                self.lengths[len(value)] += 1
                 self.items = self.items or _Place()
                 for item in value:
                     self.items.add(item)
@@ -98,13 +111,21 @@ class _Place:
                 inner = self.members.pattern(least, captures) if self.members else ""
                 return rf"\{{{inner}" if inner else ""
             case _Sort.LIST:
-                inner = self.items.pattern(least, captures) if self.items else ""
-                return rf"\[(?:{inner}(?:,{inner})*+)?+\]" if inner else r"\[\]"
+                return rf"\[{self._list(least, captures)}\]"
             case _Sort.BLOB:
                 either = rf'"blob":{_STRING},"bytes":{INT}|"bytes":{INT},"blob":{_STRING}'
                 return captures.group("b", rf"\{{(?:{either})\}}")
             case _:
                 return str(sort.value)
+
+    def _list(self, least: int, captures: _Captures) -> str:
+        """What stands between the brackets."""
+        inner = self.items.pattern(least, captures) if self.items else ""
+        lengths = [length for length, count in self.lengths.most_common() if count >= least]
+        if not inner or len(lengths) > _MAX_LENGTHS or sum(lengths) * len(inner) > _MAX_WRITTEN:
+            return f"(?:{inner}(?:,{inner})*+)?+" if inner else ""
+        written = [",".join([inner] * length) for length in lengths]
+        return written[0] if len(written) == 1 else f"(?:{'|'.join(written)})"
 
 
 class _Members:

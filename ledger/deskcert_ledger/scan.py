@@ -27,7 +27,8 @@ from deskcert_schema.errors import LedgerFormatError
 
 __all__ = ["BlobEvent", "Bounds", "ClassEvent", "Options", "RecordEvent", "SchemaEvent", "Stretch", "scan"]
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 17
+_NEWLINE = 0x0A
 _MAX_LINES, _MAX_EVENTS = 4096, 512
 """Of one stretch: memory does not grow with the ledger."""
 _LEARN_FROM = 1 << 19
@@ -123,8 +124,8 @@ def scan(
     size = file.seek(0, 2) if bounds.end is None else bounds.end
     file.seek(bounds.begin)
     scanner = _Scanner(options, bounds, due, learns=size - bounds.begin >= _LEARN_FROM and not options.schema)
-    for lines, bad in _lines(file, bounds):
-        yield from scanner.take(lines)
+    for lines, whole, bad in _lines(file, bounds):
+        yield from scanner.take(lines, whole)
         if scanner.ended:
             return
         if bad is not None:
@@ -158,24 +159,27 @@ class _Scanner:
         self.now = Stretch(done.first + done.count, done.end, end=done.end)
         return done
 
-    def take(self, lines: list[bytes]) -> Iterator[Stretch]:
-        """Whole lines, without their newlines, however many; full stretches come out."""
+    def take(self, lines: list[bytes], whole: bytes) -> Iterator[Stretch]:
+        """Whole lines, without their newlines, however many, and the piece they stand in; full stretches come out."""
         at = 0
         while at < len(lines) and not self.ended:
             now = self.now
             size = now.first + now.count
             due = self._due(size)
             room = len(lines) - at if due is None else min(len(lines) - at, due - size)
-            yield from self._some(lines[at : at + room] if at or room < len(lines) else lines)
+            if room == len(lines):
+                yield from self._some(lines, whole)
+            else:
+                yield from self._some(lines[at : at + room], b"")
             at += room
             full = self.now.count >= _MAX_LINES or len(self.now.events) >= _MAX_EVENTS
             if not self.ended and (full or due == size + room):
                 yield self.flush()
 
-    def _some(self, lines: list[bytes]) -> Iterator[Stretch]:
-        """Lines between which no checkpoint is due."""
+    def _some(self, lines: list[bytes], whole: bytes) -> Iterator[Stretch]:
+        """Lines between which no checkpoint is due. `whole`: the same in one piece, or nothing."""
         seq = self.now.first + self.now.count
-        taken = self._shapes.take(lines, seq) if self._shapes is not None and seq else None
+        taken = self._shapes.take(lines, seq, whole) if self._shapes is not None and seq else None
         if taken is None:
             rows = check_batch(lines, seq) if seq else None
             if rows is not None:
@@ -286,19 +290,21 @@ class _Scanner:
             self.now.events.append(SchemaEvent(seq, byte, f"does not fit its schema: {where}{problem.message}"))
 
 
-def _lines(file: BinaryIO, bounds: Bounds) -> Iterator[tuple[list[bytes], str | None]]:
-    """Complete lines in batches, without newlines, and in the end what is wrong with what is left."""
-    rest = b""
+def _lines(file: BinaryIO, bounds: Bounds) -> Iterator[tuple[list[bytes], bytes, str | None]]:
+    """Complete lines in batches, without newlines and as they stand, and in the end what is wrong with what is left."""
     left = bounds.end - bounds.begin if bounds.end is not None else None
-    while chunk := file.read(_CHUNK if left is None else min(_CHUNK, left)):
+    while piece := file.read(_CHUNK if left is None else min(_CHUNK, left)):
+        if piece[-1] != _NEWLINE:
+            piece += file.readline(MAX_LINE_BYTES + 2)
         if left is not None:
-            left -= len(chunk)
-        lines = (rest + chunk).split(b"\n")
+            left -= len(piece)
+        lines = piece.split(b"\n")
         rest = lines.pop()
+        if rest:
+            piece = piece[: -len(rest)]
         if lines:
-            yield lines, None
-        if len(rest) > MAX_LINE_BYTES:
-            yield [], "a line that is too long"
+            yield lines, piece, None
+        if rest:
+            long = len(rest) > MAX_LINE_BYTES
+            yield [], b"", "a line that is too long" if long else "the last line is not complete"
             return
-    if rest:
-        yield [], "the last line is not complete"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from deskcert_ledger.classes import UNCERTAIN
@@ -57,14 +58,17 @@ class Shapes:
         self._fresh = self._slow = self._lines = 0
         self._wait = _SLOW
 
-    def take(self, lines: Sequence[bytes], seq: int) -> Taken | None:
-        """What is known of `lines`, numbered from `seq`, none of which holds a newline; None for nothing at all."""
+    def take(self, lines: Sequence[bytes], seq: int, whole: bytes = b"") -> Taken | None:
+        """What is known of `lines`, numbered from `seq`, none of which holds a newline; None for nothing at all.
+
+        `whole`: the same lines with their newlines, where the caller has them in one piece.
+        """
         self._lines += len(lines)
         if self._fresh and self._forms.learned >= _FIRST and (self._pattern is None or self._slow >= self._wait):
             self._compile()
         if self._pattern is None:
             return None
-        whole = b"\n".join(lines) + b"\n"
+        whole = whole or b"\n".join(lines) + b"\n"
         if not _is_utf8(whole):
             return None
         found = self._pattern.findall(whole)
@@ -77,13 +81,15 @@ class Shapes:
 
     def _unknown(self, whole: bytes, lines: Sequence[bytes], numbers: Sequence[bytes], seq: int) -> list[int]:
         """Places of lines of another form or number, and of those that a form says too little about."""
-        due = tuple(map(b"%d".__mod__, range(seq, seq + len(lines))))
-        unknown = set() if numbers == due else {at for at, number in enumerate(numbers) if number != due[at]}
+        count = len(lines)
+        unknown: set[int] = set()
+        if b" ".join(numbers) + b" " != b"%d " * count % tuple(range(seq, seq + count)):
+            unknown.update(at for at, number in enumerate(numbers) if number != b"%d" % (seq + at))
         if b"\\" in whole:
             unknown.update(at for at, line in enumerate(lines) if b"\\" in line)
         if len(whole) > MAX_LINE_BYTES:
             unknown.update(at for at, line in enumerate(lines) if len(line) > MAX_LINE_BYTES)
-        if whole.find(_MARK[0]) >= 0 and _MARK in whole:
+        if not whole.isascii() and whole.find(_MARK[0]) >= 0 and _MARK in whole:
             unknown.update(at for at, line in enumerate(lines) if _MARK in line)
         # One search for each byte: `memchr` takes them all in less time than one look at every byte.
         for code in _CONTROL:
@@ -93,7 +99,7 @@ class Shapes:
 
     def _read(self, taken: Taken, columns: Sequence[Sequence[bytes]], seq: int) -> None:
         unknown = frozenset(taken.unknown)
-        last = len(columns[0]) - 1
+        last, numbers = len(columns[0]) - 1, range(seq, seq + len(columns[0]))
         for column in map(columns.__getitem__, self._columns["k"]):
             count = len(column) - column.count(b"")
             if count == 0:
@@ -103,11 +109,13 @@ class Shapes:
                 count -= sum(1 for at in unknown if column[at])
             taken.kinds[name.decode()] += count
             if name == _INTENT:
-                taken.opened += [seq + at for at in _filled(column, unknown)]
+                taken.opened += compress(numbers, _known(column, unknown))
             if column[last] and last not in unknown:
                 taken.last_kind = name.decode()
         for column in map(columns.__getitem__, self._columns["o"]):
-            taken.closed += [of for at in _filled(column, unknown) if (of := int(column[at])) < seq + at]
+            known = _known(column, unknown)
+            pairs = zip(map(int, filter(None, known)), compress(numbers, known), strict=True)
+            taken.closed += [of for of, number in pairs if of < number]
         for column in map(columns.__getitem__, self._columns["d"]):
             if not _USUAL.issuperset(column):
                 for at in _filled(column, unknown):
@@ -134,6 +142,11 @@ class Shapes:
         if self._pattern is not None:
             names = sorted(self._pattern.groupindex.items(), key=lambda item: item[1])
             self._columns = {letter: [at - 1 for name, at in names if name[0] == letter] for letter in "kodb"}
+
+
+def _known(column: Sequence[bytes], unknown: frozenset[int]) -> Sequence[bytes]:
+    """The column without what stands in unknown lines."""
+    return [b"" if at in unknown else text for at, text in enumerate(column)] if unknown else column
 
 
 def _filled(column: Sequence[bytes], unknown: frozenset[int]) -> list[int]:
