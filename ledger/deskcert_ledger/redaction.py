@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,7 @@ _FIRST: Final = "0" * 64
 _NAMES: Final = 10_000
 """In one line: a note has at most a million bytes."""
 _LIMIT = 32 << 20
+_SIZE: Final = re.compile("[1-9][0-9]{0,15}")
 _MAX_OPENING = 2 << 20
 """As in `reader`: of one line."""
 
@@ -114,8 +116,10 @@ def _entry(line: bytes, number: int, before: str, pins: Sequence[Verifier]) -> R
             raise LedgerFormatError("it holds a note and nothing else")
     parts = note.text.split("\n")
     size, _, root = parts[3].partition(" ") if len(parts) == 6 else ("", "", "")
-    match decode(parts[4].encode(), limit=_LIMIT) if size.isdigit() else None:
-        case {"t": str(t), "reason": str(reason), "openings": [*openings], "blobs": [*blobs]}:
+    match decode(parts[4].encode(), limit=_LIMIT) if _SIZE.fullmatch(size) else None:
+        case {"t": str(t), "reason": str(reason), "openings": [*openings], "blobs": [*blobs]} if all(
+            isinstance(name, str) for name in [*openings, *blobs]
+        ):
             found = Redaction(parts[1], int(size), root, t, reason, tuple(openings), tuple(blobs))
         case _:
             raise LedgerFormatError("its note does not say what was redacted")

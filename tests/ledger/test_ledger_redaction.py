@@ -23,6 +23,7 @@ from deskcert_ledger import (
     recover_run,
     verify_run,
 )
+from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.completeness import check_class_proof, prove_all
 from deskcert_ledger.elision import elide, elided_leaf
 from deskcert_ledger.merkle import leaf_hash
@@ -129,6 +130,22 @@ def test_a_redaction_by_another_key_or_of_another_run_does_not_count(
     report = verify_run(sealed, pins=[key.vkey])
     assert report.headline == "tampered"
     assert "another ledger" in report.problems[0].text
+
+
+@pytest.mark.parametrize(("size", "names"), [("\u00b2", "[]"), ("1" * 5000, "[]"), ("1", "[{}]"), ("1", '[["a"]]')])
+def test_a_redaction_that_nobody_of_ours_wrote_is_named_and_not_stumbled_over(
+    sealed: Path, key: ProjectKey, size: str, names: str
+) -> None:
+    told = f'{{"t":"t","reason":"r","openings":{names},"blobs":[]}}'
+    text = f"deskcert redaction\no\n0 {'0' * 64}\n{size} x\n{told}\n"
+    note = f"{text}\n\u2014 a {b64encode(bytes(68))}\n"
+    (sealed / "redactions.jsonl").write_text(
+        json.dumps({"note": note}, ensure_ascii=False, separators=(",", ":")) + "\n"
+    )
+    for pins in ([], [key.vkey]):
+        report = verify_run(sealed, pins=pins)
+        assert (report.headline, report.exit_code) == ("tampered", 1)
+        assert "is no redaction" in report.problems[0].text
 
 
 def test_what_does_not_verify_or_is_not_sealed_is_not_redacted(create: Create, sealed: Path, key: ProjectKey) -> None:
