@@ -21,7 +21,7 @@ from deskcert_ledger.reader import open_ledger
 from deskcert_ledger.redaction import Redactions, read_redactions
 from deskcert_ledger.report import Finding
 from deskcert_ledger.scan import BlobEvent, Bounds, ClassEvent, Options, RecordEvent, SchemaEvent, Stretch, scan
-from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS
+from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS, LEDGER
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 __all__ = ["Evidence"]
@@ -251,6 +251,9 @@ class Evidence:
             wrong = contradiction(self.folder, self.pins, key=key, origin=origin, counted=counted)
         except LedgerFormatError as error:
             self.certificate = str(error)
+            return
+        if wrong is not None and (self.folder / LEDGER).stat().st_size > self.offset:
+            self.certificate = "the run went on while it was read"
             return
         self.certificate = wrong
         if wrong is not None:
