@@ -10,8 +10,9 @@ from typing import Any, Final
 from deskcert.scoring.facts import Identity
 from deskcert.scoring.judge import judge
 from deskcert.scoring.plan import Charter, LedgerFacts, Planned, RunResult
-from deskcert.scoring.read import Record
+from deskcert.scoring.read import GONE, Record
 from deskcert_ledger import expand, read_records, verify_run
+from deskcert_ledger.blob import is_reference
 from deskcert_schema.errors import LedgerError, LedgerFormatError, UsageError
 
 __all__ = ["LEDGER", "find_runs", "read_run"]
@@ -84,11 +85,13 @@ def _records(folder: Path) -> Iterator[Record]:
 
 
 def _inflated(folder: Path, data: dict[str, Any]) -> dict[str, Any]:
-    return {key: value if key in _KEPT_APART else _whole(folder, value) for key, value in data.items()}
+    told = {key: value if key in _KEPT_APART else _whole(folder, value) for key, value in data.items()}
+    gone = sorted(key for key, value in told.items() if key not in _KEPT_APART and is_reference(value))
+    return {**told, GONE: gone} if gone else told
 
 
 def _whole(folder: Path, value: Any) -> Any:
-    """A blob that was redacted away stays a reference."""
+    """A blob that was redacted away stays a reference, and is named: what a rule would have seen in it is not known."""
     try:
         return expand(folder, value)
     except LedgerError:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 __all__ = [
+    "GONE",
     "Record",
     "boolean",
     "detail_kind",
@@ -28,6 +29,8 @@ __all__ = [
 
 type Record = Mapping[str, Any]
 
+GONE: Final = "$gone"
+"""Under it stand the names of fields that a rule may want to read and nobody can any more: redacted blobs."""
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NAME_LIMIT: Final = 80
 """Characters of a page-supplied name that a finding's sentence quotes."""

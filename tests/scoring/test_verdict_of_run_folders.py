@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from scoring_talk import GOOD, claim, end, intent, look, oracle, refused, result
 
 from deskcert.scoring import Verdict, score
 from deskcert_ledger import ProjectKey
+from deskcert_ledger.redaction import redact_sealed
 from deskcert_schema.errors import UsageError
 from deskcert_schema.validate import check
 
@@ -48,6 +50,26 @@ def test_all_passed_is_certified(tmp_path: Path) -> None:
     assert told["by_area"]["orders"]["planned"] == 2
     assert [r["scenario"] for r in told["runs"]] == list(SCENARIOS)
     assert all(r["ledger"]["word"] == "complete" and r["ledger"]["size"] == len(GOOD) + 1 for r in told["runs"])
+
+
+def test_a_run_of_which_a_rule_can_no_longer_read_everything_is_no_pass(tmp_path: Path) -> None:
+    """Redacted blobs leave the ledger complete; which rule would have objected to what was in them, nobody knows."""
+    suite = Suite(tmp_path, SCENARIOS)
+    for scenario in SCENARIOS:
+        more = {"note": "x" * 5000} if scenario == "orders-note" else {}
+        folder = suite.run(*GOOD[:-1], {**GOOD[-1], **more}, scenario=scenario)
+        if more:
+            long = folder
+    assert _score(suite).certified
+    assert redact_sealed(long, suite.key, seqs=None, blobs=True, reason="asked for", now=datetime.now(UTC)) is not None
+    told = _json(_score(suite))
+    assert told["certified"] is False
+    assert {run["scenario"]: run["ledger"]["word"] for run in told["runs"]} == dict.fromkeys(SCENARIOS, "complete")
+    assert told["totals"]["by_outcome"]["passed"] == 2
+    assert told["totals"]["by_outcome"]["inconclusive"] == 1
+    finding = next(f for f in told["findings"] if f["rule"] == "DC701")
+    assert finding["run"] == long.name
+    assert "“note” was redacted" in finding["text"]
 
 
 def test_one_false_claim_is_not_certified_and_points_at_its_records(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from deskcert.scoring.facts import RunFacts
-from deskcert.scoring.read import Record, seq_of
+from deskcert.scoring.read import GONE, Record, items, seq_of
 from deskcert.scoring.rule import About, Finding, Rule, Spoils
 from deskcert_schema.vocabulary import Severity
 
@@ -19,7 +19,7 @@ class LedgerNotComplete(Rule):
     about = About(
         id="DC701",
         name="the ledger is not complete",
-        summary="Verifying the run's ledger gave another word than `complete`.",
+        summary="Verifying the run's ledger gave another word than `complete`, or what rules read was redacted.",
         severity=Severity.HIGH,
         spoils=Spoils.RUN,
         why="A verdict is worth what its evidence is worth. What cannot be vouched for is never a pass.",
@@ -33,6 +33,8 @@ class LedgerNotComplete(Rule):
 
     def feed(self, record: Record) -> None:
         self._last = seq_of(record)
+        for name in items(record, GONE):
+            self.found("gone", f"The field “{name}” was redacted or is gone: no rule can read it.", self._last)
 
     def findings(self) -> tuple[Finding, ...]:
         word = self.run.word
