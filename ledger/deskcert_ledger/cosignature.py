@@ -25,11 +25,14 @@ from deskcert_ledger.note import (
 )
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
-__all__ = ["COSIGNING", "PostQuantumWitness", "Witness", "cosigned_at"]
+__all__ = ["COSIGNING", "PostQuantumWitness", "Witness", "cosigned_at", "why_not_counted"]
 
 COSIGNING: Final = frozenset({ALG_COSIGNATURE, ALG_MLDSA44})
 """Types of key that cosign."""
 _TIME_BYTES = 8
+_MAX_SECONDS: Final = (1 << 63) - 1
+_SLACK_SECONDS: Final = 3600
+"""So much may a witness's clock be ahead of ours."""
 _SIGNATURE_BYTES = {ALG_COSIGNATURE: 64, ALG_MLDSA44: 2420}
 
 
@@ -88,9 +91,21 @@ def cosigned_at(note: Note, witness: Verifier) -> int | None:
         return None
     seconds = int.from_bytes(found.signature[:_TIME_BYTES])
     signature = found.signature[_TIME_BYTES:]
-    if len(signature) != _SIGNATURE_BYTES[witness.algorithm] or not _holds(witness, seconds, note.text, signature):
+    fits = len(signature) == _SIGNATURE_BYTES[witness.algorithm] and seconds <= _MAX_SECONDS
+    if not fits or not _holds(witness, seconds, note.text, signature):
         raise LedgerTampered(f"the cosignature of {witness.name} does not hold")
     return seconds
+
+
+def why_not_counted(seconds: int, now: int) -> str:
+    """A cosignature that holds and is no answer to "was this the latest state, and when?"; "" for one that is.
+
+    The page lets a cosigner say time 0 when it does not vouch for the tree being the largest it saw, and a verifier
+    reject times that are still to come.
+    """
+    if seconds == 0:
+        return "it names no time, and so does not say that nothing longer was seen"
+    return "its time is still to come" if seconds > now + _SLACK_SECONDS else ""
 
 
 def _holds(witness: Verifier, seconds: int, text: str, signature: bytes) -> bool:

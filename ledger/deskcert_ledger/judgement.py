@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from deskcert_ledger.absence import absent
 from deskcert_ledger.b64 import b64encode
 from deskcert_ledger.blob import blob_path
-from deskcert_ledger.cosignature import cosigned_at
+from deskcert_ledger.cosignature import cosigned_at, why_not_counted
 from deskcert_ledger.evidence import Evidence
 from deskcert_ledger.policy import VerifierPolicy
 from deskcert_ledger.report import Finding, RunReport, WitnessReport, Word
@@ -100,6 +101,8 @@ class _Quorum:
     witnesses: tuple[WitnessReport, ...] = ()
     unknown: tuple[str, ...] = ()
     """Names on the final checkpoint that are neither the run key's nor in the policy."""
+    uncounted: tuple[str, ...] = ()
+    """Cosignatures of known witnesses that hold and prove nothing."""
     asked: bool = False
     problem: str = ""
     seen: int | None = None
@@ -120,18 +123,23 @@ def _quorum(evidence: Evidence, policy: VerifierPolicy | None) -> _Quorum:
         return _Quorum(unknown=unknown, seen=seen)
     reports: list[WitnessReport] = []
     cosigned: set[str] = set()
+    uncounted: list[str] = []
     for name, key in policy.witnesses.items():
         seconds = None
         try:
             seconds = None if final is None else cosigned_at(final.note, key)
         except LedgerTampered as error:
             evidence.tamper(str(error), evidence.tree.size, evidence.offset)
+        if seconds is not None and (why := why_not_counted(seconds, int(time.time()))):
+            uncounted.append(f"the cosignature of witness {name!a}: {why}")
+            seconds = None
         if seconds is not None:
             cosigned.add(name)
         reports.append(WitnessReport(name, str(key), seconds))
     met = evidence.tampered is None and policy.met_by(frozenset(cosigned))
     problem = "" if met else f"the policy's quorum {policy.quorum!a} is not reached: cosigned by {sorted(cosigned)}"
-    return _Quorum(met, tuple(reports), unknown, asked=policy.quorum != "none", problem=problem, seen=seen)
+    asked = policy.quorum != "none"
+    return _Quorum(met, tuple(reports), unknown, tuple(uncounted), asked=asked, problem=problem, seen=seen)
 
 
 def _seen_by_own(evidence: Evidence) -> int | None:
@@ -140,7 +148,8 @@ def _seen_by_own(evidence: Evidence) -> int | None:
     if witness is None or final is None:
         return None
     try:
-        return cosigned_at(final.note, witness)
+        seconds = cosigned_at(final.note, witness)
+        return None if seconds is None or why_not_counted(seconds, int(time.time())) else seconds
     except LedgerTampered as error:
         evidence.tamper(str(error), evidence.tree.size, evidence.offset)
         return None
@@ -207,6 +216,7 @@ def _not_checked(evidence: Evidence, quorum: _Quorum, *, allow_elided: bool) -> 
         yield "whether each record fits its schema (--schema)"
     for name in quorum.unknown:
         yield f"a cosignature by {name!a}: no policy names its key (--policy)"
+    yield from quorum.uncounted
     yield from absent(evidence.folder, sealed=evidence.final_seen, torn=evidence.torn_kept)
     if not quorum.met:
         yield "that others saw this checkpoint: the policy's quorum is not reached"

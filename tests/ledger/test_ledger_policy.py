@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskcert_ledger import ProjectKey, verify_run
-from deskcert_ledger.cosignature import Witness
+from deskcert_ledger.cosignature import PostQuantumWitness, Witness
 from deskcert_ledger.policy import VerifierPolicy, parse_policy
 from deskcert_schema.errors import LedgerFormatError
 
@@ -140,6 +140,43 @@ def test_a_cosignature_over_another_checkpoint_is_tampering(sealed: Path, key: P
     report = verify_run(sealed, policy=policy(key, "quorum none"))
     assert report.headline == "tampered"
     assert "the cosignature of w0.example does not hold" in report.problems[0].text
+
+
+@pytest.mark.parametrize("post_quantum", [False, True])
+@pytest.mark.parametrize(("seconds", "why"), [(0, "names no time"), (1 << 62, "is still to come"), (1 << 63, "")])
+def test_a_cosignature_without_a_time_of_the_past_proves_nothing(
+    sealed: Path, key: ProjectKey, seconds: int, why: str, post_quantum: bool
+) -> None:
+    """A witness that says 0 does not vouch for the tree being the largest; past 2^63 - 1 there is no time at all."""
+    try:
+        witness = PostQuantumWitness("w0.example") if post_quantum else W[0]
+    except LedgerFormatError:
+        pytest.skip("no ML-DSA here")
+    asked = parse_policy(f"log {key.vkey}\nwitness W {witness.verifier}\nquorum W\n".encode())
+    text = (sealed / "checkpoint").read_text().split("\n\n")[0] + "\n"
+    (sealed / "checkpoint").write_text((sealed / "checkpoint").read_text() + witness.cosign(text, seconds))
+    report = verify_run(sealed, policy=asked)
+    if not why:
+        assert (report.headline, report.exit_code) == ("tampered", 1)
+        return
+    assert (report.headline, report.exit_code) == ("unverifiable", 3)
+    assert any("the cosignature of witness 'W'" in text and why in text for text in report.not_checked)
+    assert not any("cosignature of witness" in text for text in report.checked)
+
+
+def test_one_witness_who_cosigns_twice_counts_once(sealed: Path, key: ProjectKey) -> None:
+    cosign(sealed, W[0], W[0])
+    report = verify_run(sealed, policy=policy(key, "group G 2 W0 W1", "quorum G"))
+    assert report.exit_code != 0
+
+
+def test_a_cosignature_under_another_witnesses_name_is_a_strangers(sealed: Path, key: ProjectKey) -> None:
+    """The key of W1 signs as `w0.example`: the id is of name and key, so that it is neither of them."""
+    cosign(sealed, Witness("w0.example", bytes([2]) * 32))
+    for quorum in ("W0", "W1"):
+        report = verify_run(sealed, policy=policy(key, f"quorum {quorum}"))
+        assert (report.headline, report.exit_code) == ("unverifiable", 3)
+        assert any("a cosignature by 'w0.example': no policy" in text for text in report.not_checked)
 
 
 def test_every_byte_of_a_cosignature_counts_or_its_loss_is_named(sealed: Path, key: ProjectKey) -> None:

@@ -201,7 +201,7 @@ def test_a_post_quantum_cosignature_counts_for_a_policy(
     assert verify_run(run, policy=policy).headline == "unverifiable"
     note = (run / "checkpoint").read_text()
     with (run / "checkpoint").open("a") as file:
-        file.write(post_quantum.cosign(parse_checkpoint(note.encode()).note.text, 1_800_000_000))
+        file.write(post_quantum.cosign(parse_checkpoint(note.encode()).note.text, 1_764_500_000))
     report = verify_run(run, policy=policy)
     assert (report.headline, report.exit_code) == ("complete", 0)
     assert report.witnesses[0].seconds == 1_800_000_000
