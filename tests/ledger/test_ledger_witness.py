@@ -204,7 +204,7 @@ def test_a_post_quantum_cosignature_counts_for_a_policy(
         file.write(post_quantum.cosign(parse_checkpoint(note.encode()).note.text, 1_764_500_000))
     report = verify_run(run, policy=policy)
     assert (report.headline, report.exit_code) == ("complete", 0)
-    assert report.witnesses[0].seconds == 1_800_000_000
+    assert report.witnesses[0].seconds == 1_764_500_000
 
 
 def test_a_post_quantum_cosignature_is_over_time_name_size_and_root(post_quantum: PostQuantumWitness) -> None:
