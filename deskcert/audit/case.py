@@ -20,10 +20,11 @@ from typing import Any, Final
 
 from deskcert_ledger import read_records
 from deskcert_ledger.blob import blob_path, is_reference
+from deskcert_ledger.files import open_regular
 from deskcert_ledger.proof import Prover, check_proof
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered, UsageError
 
-__all__ = ["Checked", "check_case", "write_case"]
+__all__ = ["Checked", "Written", "check_case", "write_case"]
 
 VERSION: Final = 1
 _WHEN: Final = (1980, 1, 1, 0, 0, 0)
@@ -53,27 +54,50 @@ class Checked:
     """Named by a record and not in the case."""
 
 
-def write_case(folder: Path, seq: int, out: Path, also: Sequence[int] = ()) -> tuple[int, ...]:
+@dataclass(frozen=True, slots=True)
+class Written:
+    records: tuple[int, ...]
+    missing_blobs: tuple[tuple[int, str], ...]
+    """Record and blob that it names, which is not there or is another."""
+
+
+def write_case(folder: Path, seq: int, out: Path, also: Sequence[int] = ()) -> Written:
     """Write the case of record `seq` to `out`; `also`: further records, such as those that prove a finding.
 
-    Returns the records in it. Raises `UsageError` for no such record, the ledger's errors for one not to be proven.
+    Raises `UsageError` for no such record, the ledger's errors for one not to be proven.
     """
     told = {r.seq: r.data | {"kind": r.kind} for r in read_records(folder)}
     if seq not in told:
         raise UsageError(f"{folder} has no record {seq}: it has {len(told)}, the first is 0.")
     chosen = _closure(told, {seq, *also})
-    blobs = sorted({name for n in chosen for name in _blobs(told[n])})
+    named: dict[str, int] = {}
+    for n in chosen:
+        for name in _blobs(told[n]):
+            named.setdefault(name, n)
+    missing: list[tuple[int, str]] = []
     about = {"version": VERSION, "run": str(told[0].get("run", folder.name)), "seq": seq, "records": list(chosen)}
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as pack, Prover(folder) as prover:
         _add(pack, "README.txt", _README.format(seq=seq, run=about["run"], name=out.name).encode())
         _add(pack, "case.json", json.dumps(about, indent=1).encode())
         for n in chosen:
             _add(pack, f"proofs/{n}.tlog-proof", prover.prove(n).encode())
-        for name in blobs:
-            path = blob_path(folder, name)
-            if path.exists():
-                _add(pack, f"blobs/{name}", path.read_bytes())
-    return chosen
+        for name in sorted(named):
+            content = _content(folder, name)
+            if content is None:
+                missing.append((named[name], name))
+            else:
+                _add(pack, f"blobs/{name}", content)
+    return Written(chosen, tuple(sorted(missing)))
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    """None for what is not there, is no file, or is another: a case with it would not hold what it says."""
+    try:
+        with open_regular(blob_path(folder, name)) as file:
+            content = file.read()
+    except OSError:
+        return None
+    return content if sha256(content).hexdigest() == name else None
 
 
 def _closure(told: Mapping[int, Mapping[str, Any]], wanted: set[int]) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ def timeline(
         told = (not groups or step.group in groups) and (not rules or step.rule in rules)
         return told and (not outcomes or step.outcome in outcomes or step.code in outcomes)
 
-    steps = [s for s in story(read_whole(_folder(run))) if wanted(s)]
+    steps = [s for s in story(read_whole(_standing(run))) if wanted(s)]
     tones = {s.outcome: s.tone.value for s in steps}
     columns = [
         Column("seq", right=True),
@@ -81,7 +81,7 @@ def show(run: Path, seq: int, tree: bool, as_json: bool) -> None:
     """One record of RUN: what it says, how each check ended, which values can be opened, what belongs to it."""
     from deskcert.audit.record import look_up, shown_lines
 
-    found = look_up(_folder(run), seq)
+    found = look_up(_standing(run), seq)
     if as_json:
         click.echo(shown_json(found.as_json(tree=tree)))
         return
@@ -101,7 +101,7 @@ def diff(ctx: click.Context, *, a: Path, b: Path, everything: bool, as_json: boo
     from deskcert.audit.story import read_whole, story
     from deskcert.audit.tables import Column, say_table
 
-    pairs = align(story(read_whole(_folder(a))), story(read_whole(_folder(b))))
+    pairs = align(story(read_whole(_standing(a))), story(read_whole(_standing(b))))
     style = {"+": "green", "-": "red", "~": "yellow"}
     columns: list[Column] = [
         Column("sign", style=lambda sign: style.get(sign, "dim")),
@@ -180,10 +180,13 @@ def stats(*, runs: tuple[Path, ...], as_json: bool, form: str) -> None:
     """How much of what RUN... hold, and how long each phase of the guard took (microseconds)."""
     from deskcert.audit.story import read_whole
     from deskcert.audit.tables import Column, say_table
+    from deskcert.cli._standing import say_standing
 
     kinds: Counter[str] = Counter()
     times: dict[str, list[int]] = {}
-    for folder in _run_folders(runs):
+    folders = _run_folders(runs)
+    say_standing(folders)
+    for folder in folders:
         for record in read_whole(folder):
             kinds[record.kind] += 1
             phases = record.data.get("phases_us")
@@ -197,6 +200,15 @@ def stats(*, runs: tuple[Path, ...], as_json: bool, form: str) -> None:
         rows.append({"what": f"phase {phase}", "count": len(told), **at})
     names = ["count", "p50_us", "p95_us", "p99_us", "max_us"]
     say_table([Column("what"), *(Column(n, right=True) for n in names)], rows, _form(form, as_json))
+
+
+def _standing(path: Path) -> Path:
+    """The run folder, and a word beforehand where its ledger is not whole."""
+    from deskcert.cli._standing import say_standing
+
+    folder = _folder(path)
+    say_standing([folder])
+    return folder
 
 
 def _folder(path: Path) -> Path:

@@ -27,6 +27,7 @@ def case(
     """
     from deskcert.audit.case import check_case, write_case
     from deskcert.cli._shared import pins_for
+    from deskcert.cli._standing import say_standing
     from deskcert.report.visible import visible
 
     if checked is not None:
@@ -42,8 +43,11 @@ def case(
         return
     if run is None or seq is None:
         raise UsageError("name a run folder and a record: deskcert case RUN SEQ -o case.zip")
+    say_standing([run])
     packed = write_case(run, seq, out, _proving(run, seq))
-    click.echo(f"{out}: records {', '.join(map(str, packed))}; {out.stat().st_size / 1e3:.0f} kB")
+    click.echo(f"{out}: records {', '.join(map(str, packed.records))}; {out.stat().st_size / 1e3:.0f} kB")
+    for n, name in packed.missing_blobs:
+        click.echo(f"  blob {name[:12]}… of record {n} is not in it: gone, or not what the record names", err=True)
 
 
 def _proving(run: Path, seq: int) -> list[int]:

@@ -131,11 +131,12 @@ class Slot:
 def lay_out(charter: Charter | None, results: Sequence[RunResult]) -> tuple[Slot, ...]:
     """Every planned run with its result, in the order of scenario and trial.
 
-    Runs whose ledger was tampered with are never the reason for a usage error: what they say of themselves may be
-    part of the tampering. Raises `UsageError` for two folders of one run, and for a run that the plan does not have.
-    Of shards two folders of one run are both kept: which of them counts nobody knows, and the gate says so.
+    Runs whose ledger was tampered with, or is none at all, are never the reason for a usage error: what they say of
+    themselves may be part of the tampering, or nothing. Raises `UsageError` for two folders of one run, and for a run
+    that the plan does not have. Of shards two folders of one run are both kept: which of them counts nobody knows, and
+    the gate says so.
     """
-    trusted = [r for r in results if r.ledger.word != "tampered"]
+    trusted = [r for r in results if r.ledger.word != "tampered" and r.ledger.size]
     if charter is None or charter.shards == 1:
         _refuse_twice(trusted)
     plan = {(p.scenario, p.trial): p for p in (charter.plan if charter is not None else ())}

@@ -112,6 +112,9 @@ def _notes(folder: Path, borders: list[int]) -> Iterator[tuple[str, bytes]]:
             kept = _last_of_each(file, borders)
     except FileNotFoundError as error:
         raise LedgerFormatError(f"{folder} is not sealed: it has no `{Path(str(error.filename)).name}`") from error
+    except OSError as error:
+        name = Path(str(error.filename)).name
+        raise LedgerFormatError(f"{folder}: `{name}` cannot be read: {error.strerror}") from error
     yield f"run/{CHECKPOINTS}", b"".join([*kept, final])
     yield f"run/{CHECKPOINT}", final
 
