@@ -25,6 +25,7 @@ check: setup  ## ruff, mypy --strict, import-linter
 
 bench: setup  ## speed as ratios in one run, alternating
 	@.venv/bin/python -m benchmarks.web
+	@.venv/bin/python -m benchmarks.web_peers
 	@.venv/bin/python -m benchmarks.ledger
 	@.venv/bin/python -m benchmarks.ways
 	@.venv/bin/python -m benchmarks.proxy

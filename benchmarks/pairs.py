@@ -26,6 +26,10 @@ class Pair:
         """Median of ours over median of theirs."""
         return statistics.median(self.ours_us) / statistics.median(self.theirs_us)
 
+    def as_json(self) -> dict[str, float | int]:
+        ours, theirs = statistics.median(self.ours_us) / 1000, statistics.median(self.theirs_us) / 1000
+        return {"ratio": round(self.ratio, 3), "ours_ms": ours, "theirs_ms": theirs, "pairs": len(self.ours_us)}
+
 
 async def alternate(
     ours: Callable[[int], Awaitable[object]], theirs: Callable[[int], Awaitable[object]], *, pairs: int, warm: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import re
 import secrets
 import sys
@@ -15,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pairs import alternate, show
+from benchmarks.pairs import Pair, alternate, show
 from deskcert.adapters.base import ObserveOptions
 from deskcert.adapters.web.adapter import WebAdapter
 from deskcert.adapters.web.browser import WebBrowser
@@ -24,6 +25,7 @@ from deskcert.session.budget import Budget
 from deskcert.session.desk import Options
 from deskcert.session.session import Session
 from deskcert_ledger import ProjectKey, RunLedger, SystemClock, verify_run
+from deskcert_schema.vocabulary import Mode
 
 CLICKS = 120
 WARM = 10
@@ -63,28 +65,32 @@ ROWS = """(count) => {
 }"""
 
 
-async def clicks(browser: WebBrowser, folder: Path) -> float:
-    """Medians of a click that is policy-checked, recorded durably before and after, and of `locator.click()`."""
+async def clicks(browser: WebBrowser, folder: Path, *, physical: bool = False) -> Pair:
+    """A click that is policy-checked and recorded durably before and after, and `locator.click()` on the same page in a
+    context of its own, where no guard listens."""
     adapter = await browser.open()
-    page = _page(adapter)
-    await page.evaluate(BUTTONS, CLICKS + WARM)
+    page, bare = _page(adapter), await (await browser._browser.new_context()).new_page()
+    for each in (page, bare):
+        await each.goto("data:text/html,<!doctype html>")  # loaded under the guard, as physical input must find it
+        await each.evaluate(BUTTONS, CLICKS + WARM)
     key = ProjectKey.load_or_create(folder / "key")
+    run = folder / ("physical" if physical else "semantic")
     ledger = RunLedger.create(
-        folder / "run",
+        run,
         origin="deskcert/bench/clicks",
         start={},
         project_key=key,
         clock=SystemClock(),
         rng=secrets.token_bytes,
     )
-    options = Options(budget=Budget(100_000, 3_600))
+    mode = Mode.HEADED if physical else Mode.HEADLESS
     session = Session(
         adapter,
         ledger,
         compile_policy(POLICY, digest="bench"),
         clock=SystemClock(),
         rng=secrets.token_bytes,
-        options=options,
+        options=Options(budget=Budget(100_000, 3_600), mode=mode),
     )
     snapshot = await session.handle("snapshot", {"interactive_only": True})
     assert snapshot["ok"], snapshot
@@ -95,25 +101,28 @@ async def clicks(browser: WebBrowser, folder: Path) -> float:
         assert answer["ok"], answer
 
     async def raw(i: int) -> None:
-        await page.locator(f"#raw-{i}").click()
+        await bare.locator(f"#raw-{i}").click()
 
     pair = await alternate(guarded, raw, pairs=CLICKS, warm=WARM)
-    counted = await page.evaluate("() => window.clicks")
-    assert counted == {f"{side}-{i}": 1 for side in ("guarded", "raw") for i in range(CLICKS + WARM)}, "unequal work"
+    for each, side in ((page, "guarded"), (bare, "raw")):
+        counted = await each.evaluate("() => window.clicks")
+        assert counted == {f"{side}-{i}": 1 for i in range(CLICKS + WARM)}, "unequal work"
     await adapter.close()
+    await bare.context.close()
     ledger.seal()
-    report = verify_run(folder / "run", pins=[key.vkey])
+    report = verify_run(run, pins=[key.vkey])
     assert report.open_intents == (), report
+    kind = "physical" if physical else "semantic"
     show(
         f"one click, {CLICKS} buttons (ledger on {folder}, each click with two durable commits)",
-        ("deskcert: guarded semantic click", "Playwright: locator.click()"),
+        (f"deskcert: guarded {kind} click", "Playwright: locator.click()"),
         pair,
-        aim="<= 0.5",
+        aim="<= 1.2" if physical else "<= 0.5",
     )
-    return pair.ratio
+    return pair
 
 
-async def snapshots(browser: WebBrowser, size: int) -> float:
+async def snapshots(browser: WebBrowser, size: int) -> Pair:
     adapter = await browser.open()
     page = _page(adapter)
     elements = await page.evaluate(ROWS, size)
@@ -138,7 +147,7 @@ async def snapshots(browser: WebBrowser, size: int) -> float:
         pair,
         aim="<= 0.125 (8 x faster)",
     )
-    return pair.ratio
+    return pair
 
 
 def _page(adapter: WebAdapter) -> Any:
@@ -155,21 +164,27 @@ def _named(nodes: Any) -> list[tuple[str, str]]:
     return found
 
 
-async def main(folder: Path) -> int:
+async def main(folder: Path) -> dict[str, Pair]:
     browser = await WebBrowser.launch()
     print(f"{browser.name} {browser.version}, Playwright {browser.playwright_version}, Python {sys.version.split()[0]}")
     try:
-        click = await clicks(browser, folder)
-        ratios = [await snapshots(browser, size) for size in SIZES]
+        found = {"click": await clicks(browser, folder), "physical_click": await clicks(browser, folder, physical=True)}
+        for size in SIZES:
+            found[f"snapshot_{size}"] = await snapshots(browser, size)
     finally:
         await browser.close()
-    # Only ratios gate, and with room for a loaded machine: a miss of the aim is printed, not hidden.
-    return 0 if click <= 1 and max(ratios) <= 0.5 else 1
+    return found
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, help="where the ledger goes: a real file system (default: the checkout)")
-    chosen = parser.parse_args().folder
-    with tempfile.TemporaryDirectory(dir=chosen or Path(__file__).parent, prefix=".bench-") as temporary:
-        sys.exit(asyncio.run(main(Path(temporary))))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the figures")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=chosen.folder or Path(__file__).parent, prefix=".bench-") as temporary:
+        pairs = asyncio.run(main(Path(temporary)))
+    if chosen.json is not None:
+        chosen.json.write_text(json.dumps({name: pair.as_json() for name, pair in pairs.items()}, indent=1) + "\n")
+    # Only ratios gate, and with room for a loaded machine: a miss of the aim is printed, not hidden.
+    limits = {"click": 1.0, "physical_click": 2.5}
+    sys.exit(any(pair.ratio > limits.get(name, 0.5) for name, pair in pairs.items()))
