@@ -25,7 +25,7 @@ from deskcert_schema.errors import LedgerFormatError, LedgerUnavailable
 
 __all__ = ["Following", "Notary"]
 
-_BEHIND_BYTES = 8 << 20
+_BEHIND_BYTES = 2 << 20
 """So much may wait for its note; then the writer does the work himself."""
 _PAUSE_SECONDS = 0.001
 """Between two notes: signing at the same time as the next record is made would cost the writer more than it gives."""
