@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deskcert.cli._shared import Exit, fresh_out, say
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ _COLLECT = (20_000, 20, 20)
 
 def list_plan(given: Overrides, *, only: str | None, tags: Sequence[str], as_json: bool) -> int:
     """The plan: one line a scenario, in the order in which they would be run."""
-    import json
 
     from deskcert.certify.config import load_settings
     from deskcert.certify.suite import load_suites, select
@@ -43,7 +43,7 @@ def list_plan(given: Overrides, *, only: str | None, tags: Sequence[str], as_jso
             | {"tags": list(s.tags), "trials": settings.trials, "seed": settings.seed}
             for s in suite.scenarios
         ]
-        click.echo(json.dumps(told, ensure_ascii=False, indent=1))
+        click.echo(shown_json(told, indent=1))
         return Exit.CERTIFIED
     wide = max(len(s.id) for s in suite.scenarios)
     for s in suite.scenarios:

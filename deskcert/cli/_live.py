@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import HarnessError, UsageError
 
 __all__ = ["replay_live", "replay_until"]
@@ -86,7 +86,7 @@ def replay_live(
         unlike += bool(done.differences)
         if as_json:
             told = {"run": folder.name, "again": str(done.again), "notes": list(done.notes)}
-            click.echo(json.dumps(told | {"differences": [d.as_json() for d in done.differences]}, ensure_ascii=False))
+            click.echo(shown_json(told | {"differences": [d.as_json() for d in done.differences]}))
             continue
         _show(folder, done)
     if not as_json:

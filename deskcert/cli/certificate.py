@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deskcert.cli._runs import FAILED, NO_PIN, evidence_errors, pinned
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def verify(
         "not_checked": [*beside.not_checked, *(f"{name}: not compared" for name in skipped), *now.unknown],
     }
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(shown_json(facts))
     else:
         _show(facts)
     ctx.exit(FAILED if problems else 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def compare(*, before: Path, after: Path, keys: tuple[str, ...], as_json: bool) 
     pins = pins_for(keys)
     told = compared(_verdict(before, pins), _verdict(after, pins))
     if as_json:
-        click.echo(json.dumps(told.as_json(), ensure_ascii=False, indent=1))
+        click.echo(shown_json(told.as_json(), indent=1))
     else:
         from deskcert.report.visible import log_line
 

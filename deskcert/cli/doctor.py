@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -15,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
+
+from deskcert.contract.shown import shown_json
 
 __all__ = ["Finding", "State", "doctor", "examine"]
 
@@ -53,7 +54,7 @@ def doctor(*, fix: bool, yes: bool, as_json: bool) -> int:
     """Look at what deskcert needs here, and say what is missing and how to get it."""
     found = examine(Path.cwd())
     if as_json:
-        click.echo(json.dumps([asdict(f) for f in found], ensure_ascii=False, indent=1))
+        click.echo(shown_json([asdict(f) for f in found], indent=1))
     else:
         _show(found)
     if fix and _repair([f for f in found if f.state is not State.GOOD and f.fix], ask=not yes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deskcert.cli._runs import FAILED, NO_PIN, evidence_errors, pinned, run_folder
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def verify(
         "not_checked": [*beside.not_checked, *map(str, told.get("not_covered", []))],
     }
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(shown_json(facts))
     else:
         _show(facts)
     ctx.exit(FAILED if problems else 0)
@@ -166,6 +166,6 @@ def redact(
             raise UsageError(f"{run} cannot be redacted: {error.strerror}.") from error
     openings, names = ((), ()) if done is None else (done.openings, done.blobs)
     if as_json:
-        click.echo(json.dumps({"openings": list(openings), "blobs": list(names)}))
+        click.echo(shown_json({"openings": list(openings), "blobs": list(names)}))
     else:
         click.echo(f"{run}: {len(openings)} openings and {len(names)} blobs deleted")

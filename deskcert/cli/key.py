@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 
 import click
 
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 __all__ = ["key"]
@@ -37,7 +37,7 @@ def show(as_json: bool, ssh: bool) -> None:
         click.echo(allowed_signer(verifier), nl=False)
     elif as_json:
         facts = {"vkey": str(verifier), "name": verifier.name, "id": verifier.id.hex(), "file": str(path)}
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(shown_json(facts))
     else:
         click.echo(str(verifier))
 

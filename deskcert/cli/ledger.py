@@ -6,7 +6,6 @@ Exit codes of `verify`: 0 complete · 1 tampered, interrupted, prefix, unfinishe
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import click
 from deskcert.cli import audit, evidence, export, proofs
 from deskcert.cli._project_log import printable, read_logs
 from deskcert.cli._runs import pinned, run_folder
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def verify(
         for line in logs.shown():
             click.echo(line)
     if as_json:
-        click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, ensure_ascii=False))
+        click.echo(shown_json(reports[0] if len(reports) == 1 else reports))
     ctx.exit(code)
 
 
@@ -155,7 +155,7 @@ def recover(ctx: click.Context, run: Path, as_json: bool) -> None:
         "open_intents": list(done.open_intents),
     }
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        click.echo(shown_json(facts))
         return
     click.echo(f"{run}: {done.outcome.value.replace('_', ' ')}, {done.size} records")
     if done.cut:
@@ -188,7 +188,7 @@ def serve(folder: Path, socket: Path | None, run_id: str | None, writer: str) ->
         start={"run": run},
         project_key=key,
         w=writer,
-        ready=lambda path: click.echo(json.dumps({"socket": str(path), "vkey": key.vkey})),
+        ready=lambda path: click.echo(shown_json({"socket": str(path), "vkey": key.vkey})),
     )
     click.echo(sealed.checkpoint_text, nl=False)
 

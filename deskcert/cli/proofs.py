@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deskcert.cli._runs import NO_PIN, evidence_errors, pinned, read_limited, run_folder, write_whole
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _show_one(raw: bytes, pins: Sequence[Verifier], record: bytes | None, *, as_
     if as_json:
         facts = {"origin": proven.origin, "size": proven.size, "seq": proven.record.seq, "key": str(proven.pin)}
         told = {**facts, "not_checked": list(proven.not_checked), "record": json.loads(line)}
-        click.echo(json.dumps(told, ensure_ascii=False))
+        click.echo(shown_json(told))
         return
     click.echo(f"record {proven.record.seq} of {proven.size} in {proven.origin}, key {proven.pin.name}", err=True)
     _say_not_checked(proven.not_checked)
@@ -134,7 +135,7 @@ def _show_all(raw: bytes, pins: Sequence[Verifier], *, as_json: bool) -> None:
             "not_checked": list(proven.not_checked),
             "records": [json.loads(line) for line in lines],
         }
-        click.echo(json.dumps({**facts, **told}, ensure_ascii=False))
+        click.echo(shown_json({**facts, **told}))
         return
     what = f"all {len(lines)} records of class {proven.name}" if lines else f"no record of class {proven.name}"
     click.echo(f"{what} among {proven.size} in {proven.origin}, key {proven.pin.name}", err=True)

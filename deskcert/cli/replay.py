@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _again(folders: Sequence[Path], keys: tuple[str, ...], as_json: bool) -> int
     differences = decisions = looks = broken = 0
     for done in replay_all(folders, [str(p) for p in pins_for(keys)]):
         if as_json:
-            click.echo(json.dumps(_told(done), ensure_ascii=False))
+            click.echo(shown_json(_told(done)))
         elif done.again is None or done.again.differences or done.word in {"tampered", "unverifiable"}:
             _show(done)
         broken += done.again is None or done.word == "tampered"
@@ -160,7 +160,7 @@ def _show(done: Replayed) -> None:
     for difference in done.again.differences:
         click.secho(f"  record {difference.seq}: {difference.what}", bold=True)
         for sign, value, colour in (("-", difference.recorded, "red"), ("+", difference.recomputed, "green")):
-            for line in json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, default=str).splitlines():
+            for line in shown_json(value, indent=1, sort_keys=True, default=str).splitlines():
                 click.secho(f"    {sign} {visible(line)}", fg=colour)
 
 

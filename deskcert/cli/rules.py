@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
+
+from deskcert.contract.shown import shown_json
 
 __all__ = ["rules"]
 
@@ -18,7 +19,7 @@ def rules(*, as_json: bool, as_markdown: bool) -> None:
     from deskcert.report.rule_pages import as_objects, as_page, as_table
 
     if as_json:
-        click.echo(json.dumps(as_objects(), indent=2, ensure_ascii=False))
+        click.echo(shown_json(as_objects(), indent=2))
     elif as_markdown:
         sys.stdout.write(as_page())
     else:
