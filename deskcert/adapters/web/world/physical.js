@@ -118,12 +118,20 @@ function unwatch() {
   watched = null;
 }
 
-// Whether the element holds still: a box is measured again after two frames, or a moment where none are drawn.
+// Whether the element holds still: a box is measured again after two frames, or a moment where none are drawn. One that
+// held still a moment ago and is in the same place has done so for longer than that: each act looks twice.
+const STILL_MS = 500;
+let still = null; // {el, box, at}: the last that did
+
 async function steady(id) {
   const el = nodeOf(id);
   if (el === null) return false;
   const before = boxOf(el).join();
+  if (still !== null && still.el.deref() === el && still.box === before && performance.now() - still.at < STILL_MS) return true;
+  still = null;
   const drawn = new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   await Promise.race([drawn, new Promise((resolve) => setTimeout(resolve, 60))]);
-  return isConnected(el) && boxOf(el).join() === before;
+  if (!isConnected(el) || boxOf(el).join() !== before) return false;
+  still = { el: new WeakRef(el), box: before, at: performance.now() };
+  return true;
 }
