@@ -20,8 +20,9 @@ from deskcert_ledger.ranges import in_parts, scan_in_parts
 from deskcert_ledger.reader import open_ledger
 from deskcert_ledger.redaction import Redactions, read_redactions
 from deskcert_ledger.report import Finding
-from deskcert_ledger.scan import BlobEvent, Bounds, ClassEvent, Options, RecordEvent, SchemaEvent, Stretch, scan
+from deskcert_ledger.scan import scan
 from deskcert_ledger.store import CHECKPOINT, CHECKPOINTS, LEDGER
+from deskcert_ledger.stretch import BlobEvent, Bounds, ClassEvent, Options, RecordEvent, SchemaEvent, Stretch
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 __all__ = ["Evidence"]

@@ -21,8 +21,9 @@ from typing import BinaryIO
 from deskcert_ledger.checkpoint import note_sizes
 from deskcert_ledger.files import open_regular
 from deskcert_ledger.line import MAX_LINE_BYTES
-from deskcert_ledger.scan import Bounds, Options, Stretch, scan
+from deskcert_ledger.scan import scan
 from deskcert_ledger.store import CHECKPOINTS, LEDGER
+from deskcert_ledger.stretch import Bounds, Options, Stretch
 
 __all__ = ["NotInParts", "in_parts", "scan_in_parts"]
 

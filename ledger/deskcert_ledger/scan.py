@@ -8,12 +8,9 @@ key's range begins.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from deskcert_ledger.batch import check_batch
 from deskcert_ledger.blob import NAMES_THE_GONE, check_blob, references
@@ -23,9 +20,10 @@ from deskcert_ledger.line import MAX_LINE_BYTES
 from deskcert_ledger.merkle import leaf_hashes, subtrees
 from deskcert_ledger.reader import check_record
 from deskcert_ledger.shapes import Shapes
+from deskcert_ledger.stretch import BlobEvent, Bounds, ClassEvent, Options, RecordEvent, SchemaEvent, Stretch
 from deskcert_schema.errors import LedgerFormatError
 
-__all__ = ["BlobEvent", "Bounds", "ClassEvent", "Options", "RecordEvent", "SchemaEvent", "Stretch", "scan"]
+__all__ = ["scan"]
 
 _CHUNK = 1 << 17
 _NEWLINE = 0x0A
@@ -36,82 +34,6 @@ _LEARN_FROM = 1 << 19
 _WHOLE = frozenset({"run.start", "recovery", "redaction", "blob.missing"})
 """Kinds whose content says something about the verification itself."""
 _CLOSELY = (_WHOLE | WATCHED_KINDS) - {"action.result"}
-
-
-class RecordEvent(NamedTuple):
-    """A record whose content matters."""
-
-    seq: int
-    byte: int
-    data: dict[str, Any]
-
-
-class ClassEvent(NamedTuple):
-    """A member of record classes."""
-
-    seq: int
-    names: tuple[str, ...]
-    leaf: bytes
-
-
-class BlobEvent(NamedTuple):
-    """A blob that is missing or another (`wrong` says it), or one that was redacted and is as it was."""
-
-    seq: int
-    byte: int
-    name: str
-    wrong: str | None
-
-
-class SchemaEvent(NamedTuple):
-    """A record that does not fit its schema."""
-
-    seq: int
-    byte: int
-    text: str
-
-
-type Event = RecordEvent | ClassEvent | BlobEvent | SchemaEvent
-
-
-@dataclass(slots=True)
-class Stretch:
-    first: int
-    """Number of the first line."""
-    begin: int
-    """Its byte."""
-    count: int = 0
-    end: int = 0
-    """Byte after the last line, its newline included."""
-    nodes: list[tuple[int, bytes]] = field(default_factory=list)
-    """What `Tree.push` takes."""
-    kinds: Counter[str] = field(default_factory=Counter)
-    opened: list[int] = field(default_factory=list)
-    closed: list[int] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    blobs: int = 0
-    elided: int = 0
-    last_kind: str = ""
-    bad: str | None = None
-    """Why the line after the last one is none, or why the end is no line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Which part of a ledger is scanned: bytes [begin, end) with lines from number `first` on."""
-
-    begin: int = 0
-    end: int | None = None
-    """None: to the end of the file."""
-    first: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    folder: Path
-    redacted: frozenset[str] = frozenset()
-    """Names of blobs that were redacted."""
-    schema: bool = False
 
 
 def scan(
