@@ -65,7 +65,9 @@ class Desktop:
                 "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
                 "QT_QPA_PLATFORM": "xcb",
             }
-            bus = self._spawn(["dbus-daemon", "--session", "--nofork", "--print-address=1"], stdout=subprocess.PIPE)
+            listen = f"--address=unix:path={self._folder / 'run' / 'bus'}"
+            command = ["dbus-daemon", "--session", "--nofork", "--print-address=1", listen]
+            bus = self._spawn(command, stdout=subprocess.PIPE)
             assert bus.stdout is not None
             self.env["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().decode().strip()
             # A program that comes before the accessibility bus does not wait for it.
@@ -109,8 +111,10 @@ class Desktop:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         for process in reversed(self._started):
+            # X server and bus are asked: killed, they leave their sockets behind.
+            end = process.terminate if process in self._started[:2] else process.kill
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
+                end()
             process.wait()
         # What the bus itself has started (the accessibility bus, its registry) carries our folder in its environment.
         for pid in _with_environment(f"XDG_RUNTIME_DIR={self._folder / 'run'}"):

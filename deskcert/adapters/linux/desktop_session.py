@@ -118,7 +118,9 @@ class DesktopSession:
             "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
             "QT_QPA_PLATFORM": "xcb",
         }
-        bus = await self._spawn("dbus-daemon", "--session", "--nofork", "--print-address=1", piped=True)
+        # In the folder that goes with the run: a bus that is killed leaves its socket where it is.
+        listen = f"--address=unix:path={self._folder / 'run' / 'bus'}"
+        bus = await self._spawn("dbus-daemon", "--session", "--nofork", "--print-address=1", listen, piped=True)
         assert bus.stdout is not None
         address = (await bus.stdout.readline()).decode().strip()
         if not address:
@@ -166,10 +168,13 @@ class DesktopSession:
         """Again: no harm."""
         # The bus first: what it has started by itself then ends by itself, and is swept where it does not.
         for process in reversed(self._started):
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), _END_S)
+            # Asked first: an X server that is killed leaves its lock and its socket in /tmp.
+            for end in (process.terminate, process.kill):
+                with contextlib.suppress(ProcessLookupError):
+                    end()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), _END_S)
+                    break
         await asyncio.to_thread(self._sweep)
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
