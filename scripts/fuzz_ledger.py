@@ -37,7 +37,7 @@ def write_samples(folder: Path) -> None:
     from deskcert_ledger.cosignature import Witness
     from deskcert_ledger.pack import make_pack
     from deskcert_ledger.proof import Prover
-    from deskcert_ledger.redaction import redact_sealed
+    from deskcert_ledger.sealed_redaction import redact_sealed
 
     key, run = ProjectKey.load_or_create(folder / "key"), folder / "run"
     ledger = RunLedger.create(

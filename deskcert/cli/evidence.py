@@ -148,7 +148,7 @@ def redact(
     """
     from deskcert_ledger.keys import ProjectKey, default_key_path
     from deskcert_ledger.open_redaction import Asked, ask
-    from deskcert_ledger.redaction import redact_sealed
+    from deskcert_ledger.sealed_redaction import redact_sealed
 
     if bool(seqs) == every:
         raise UsageError("Say which records to redact, SEQ..., or --all; one of the two.")

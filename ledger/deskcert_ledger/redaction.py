@@ -15,38 +15,40 @@ says the same. A blob that is missing without either is tampering.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from deskcert_ledger.blob import NAMES_THE_GONE, blob_path, is_reference, load_blob
-from deskcert_ledger.clock import timestamp
 from deskcert_ledger.disclosure import SD
-from deskcert_ledger.files import open_own, open_regular, read_bounded
-from deskcert_ledger.keys import ProjectKey
+from deskcert_ledger.files import open_regular, read_bounded
 from deskcert_ledger.line import decode, encode
 from deskcert_ledger.note import Verifier, parse_note
 from deskcert_ledger.reader import read_records
-from deskcert_ledger.report import RunReport
-from deskcert_ledger.store import DISCLOSURES, LEDGER
-from deskcert_schema.errors import LedgerError, LedgerFormatError, LedgerTampered, LedgerUnavailable
+from deskcert_ledger.store import DISCLOSURES
+from deskcert_schema.errors import LedgerError, LedgerFormatError, LedgerTampered
 
-__all__ = ["REDACTIONS", "Redaction", "Redactions", "commitments", "found_in", "read_redactions", "redact_sealed"]
+__all__ = [
+    "FIRST",
+    "LIMIT",
+    "REDACTIONS",
+    "Redaction",
+    "Redactions",
+    "commitments",
+    "found_in",
+    "kept_openings",
+    "read_redactions",
+    "select",
+]
 
 REDACTIONS: Final = "redactions.jsonl"
 _TITLE: Final = "deskcert redaction"
-_FIRST: Final = "0" * 64
-_NAMES: Final = 10_000
-"""In one line: a note has at most a million bytes."""
-_LIMIT = 32 << 20
+FIRST: Final = "0" * 64
+LIMIT = 32 << 20
 _SIZE: Final = re.compile("[1-9][0-9]{0,15}")
 _MAX_OPENING = 2 << 20
 """As in `reader`: of one line."""
@@ -67,7 +69,7 @@ class Redaction:
 
     def note_text(self, number: int, before: str) -> str:
         what = {"t": self.t, "reason": self.reason, "openings": list(self.openings), "blobs": list(self.blobs)}
-        told = encode(what, limit=_LIMIT).decode()
+        told = encode(what, limit=LIMIT).decode()
         return f"{_TITLE}\n{self.origin}\n{number} {before}\n{self.size} {self.root}\n{told}\n"
 
 
@@ -85,18 +87,18 @@ class Redactions:
 def read_redactions(folder: Path, pins: Sequence[Verifier]) -> Redactions:
     """All redactions of a sealed run. Raises `LedgerTampered` at the first line that no pinned key signed."""
     try:
-        raw = read_bounded(folder / REDACTIONS, _LIMIT)
+        raw = read_bounded(folder / REDACTIONS, LIMIT)
     except FileNotFoundError:
         return Redactions()
     except OSError as error:
         raise LedgerTampered(f"{REDACTIONS} cannot be read: {error.strerror}") from error
-    if len(raw) > _LIMIT:
-        raise LedgerTampered(f"{REDACTIONS} is longer than {_LIMIT} bytes")
+    if len(raw) > LIMIT:
+        raise LedgerTampered(f"{REDACTIONS} is longer than {LIMIT} bytes")
     lines = raw.split(b"\n")
     if lines.pop() != b"":
         raise LedgerTampered(f"{REDACTIONS} does not end with a whole line")
     entries: list[Redaction] = []
-    before = _FIRST
+    before = FIRST
     for number, line in enumerate(lines):
         try:
             entries.append(_entry(line, number, before, pins))
@@ -109,14 +111,14 @@ def read_redactions(folder: Path, pins: Sequence[Verifier]) -> Redactions:
 
 
 def _entry(line: bytes, number: int, before: str, pins: Sequence[Verifier]) -> Redaction:
-    match decode(line, limit=_LIMIT):
+    match decode(line, limit=LIMIT):
         case {"note": str(text), **rest} if not rest:
             note = parse_note(text)
         case _:
             raise LedgerFormatError("it holds a note and nothing else")
     parts = note.text.split("\n")
     size, _, root = parts[3].partition(" ") if len(parts) == 6 else ("", "", "")
-    match decode(parts[4].encode(), limit=_LIMIT) if _SIZE.fullmatch(size) else None:
+    match decode(parts[4].encode(), limit=LIMIT) if _SIZE.fullmatch(size) else None:
         case {"t": str(t), "reason": str(reason), "openings": [*openings], "blobs": [*blobs]} if all(
             isinstance(name, str) for name in [*openings, *blobs]
         ):
@@ -197,103 +199,3 @@ def kept_openings(folder: Path, gone: Iterable[str]) -> Iterator[bytes] | None:
     """Lines of the sidecar that stay when `gone` goes; None: nothing goes. Read when they are asked for."""
     digests = frozenset(gone)
     return (line for digest, line in commitments(folder) if digest not in digests) if digests else None
-
-
-# -- doing it ----------------------------------------------------------------------------------------------------------
-
-
-def redact(folder: Path, key: ProjectKey, done: Redactions, entry: Redaction) -> None:
-    """Write `entry` down durably, then delete. `done` is what `read_redactions` gave. Raises `OSError`."""
-    lines = read_bounded(folder / REDACTIONS, _LIMIT) if done.entries else b""
-    before = sha256(lines.split(b"\n")[-2]).hexdigest() if lines else _FIRST
-    note = key.sign_note(entry.note_text(len(done.entries), before))
-    parse_note(note)  # what is written down must be read again, before anything is deleted
-    lines += encode({"note": note}, limit=_LIMIT) + b"\n"
-    if len(lines) > _LIMIT:
-        raise LedgerFormatError(f"{REDACTIONS} would be longer than {_LIMIT} bytes: nothing more can be redacted here")
-    _replace(folder / REDACTIONS, [lines], 0o644)
-    delete(folder, entry.openings, entry.blobs)
-
-
-def delete(folder: Path, openings: Iterable[str], blobs: Iterable[str]) -> None:
-    """Take openings out of the sidecar and remove blob files. Raises `OSError`."""
-    kept = kept_openings(folder, openings)
-    if kept is not None:
-        _replace(folder / DISCLOSURES, kept, 0o600)
-    for name in blobs:
-        blob_path(folder, name).unlink(missing_ok=True)
-
-
-def _replace(path: Path, parts: Iterable[bytes], mode: int) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    fd = open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(fd, "wb") as file:
-        file.writelines(parts)
-        file.flush()
-        os.fsync(fd)
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def redact_sealed(
-    folder: Path,
-    key: ProjectKey,
-    *,
-    seqs: Iterable[int] | None,
-    blobs: bool,
-    reason: str,
-    now: datetime,
-) -> Redaction | None:
-    """Redact a sealed run: what was deleted, None when nothing of it is there any more.
-
-    Raises `LedgerTampered` (the run does not verify with `key`, or is not sealed), `LedgerUnavailable` (it is being
-    written), `LedgerFormatError`, `OSError`.
-    """
-    with _held(folder):
-        report = _last_state(folder, key)
-        openings, names = select(folder, seqs, blobs=blobs)
-        if not openings and not names:
-            return None
-        whole = Redaction(report.origin, report.size, report.root, timestamp(now), reason, openings, names)
-        for at in range(0, max(len(openings), len(names)), _NAMES):
-            part = replace(whole, openings=openings[at : at + _NAMES], blobs=names[at : at + _NAMES])
-            redact(folder, key, read_redactions(folder, [key.verifier]), part)
-        return whole
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Nobody else writes meanwhile: a redaction is about the state in which the run stays."""
-    try:
-        fd = open_own(folder / LEDGER, os.O_RDONLY)
-    except OSError as error:
-        raise LedgerFormatError(f"{folder} is no run folder: {LEDGER} cannot be read ({error.strerror})") from error
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise LedgerUnavailable(
-            f"The ledger in {folder} is being written. End the run first, or name its sequencer's socket: --socket."
-        ) from error
-    finally:
-        os.close(fd)
-
-
-def _last_state(folder: Path, key: ProjectKey) -> RunReport:
-    """The report of a run to which nothing comes any more, a recovery neither. Raises `LedgerTampered`."""
-    from deskcert_ledger.verify import verify_run
-
-    report = verify_run(folder, pins=[key.verifier])
-    if report.headline == "tampered":
-        raise LedgerTampered("only a sealed run that verifies is redacted; this one is tampered")
-    ended = "unfinished" not in report.words or len(report.epochs) > 1  # a recovered run stays as recovery left it
-    if not report.checkpoint or report.signed_size != report.size or report.open_intents or not ended:
-        raise LedgerTampered(
-            f"only a sealed run that verifies is redacted; this one is {report.headline}. "
-            "End it first, or if its process died: deskcert ledger recover RUN"
-        )
-    return report

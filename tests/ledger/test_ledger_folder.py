@@ -15,7 +15,7 @@ from conftest import StepClock, fill, seeded
 
 from deskcert_ledger import ProjectKey, RunLedger, openings, ranges, read_records, recover_run, scan, verify_run
 from deskcert_ledger.note import Signer
-from deskcert_ledger.redaction import redact_sealed
+from deskcert_ledger.sealed_redaction import redact_sealed
 from deskcert_schema.errors import LedgerError, LedgerFormatError
 
 Create = Callable[..., RunLedger]

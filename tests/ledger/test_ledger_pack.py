@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from deskcert_ledger import ProjectKey, RunLedger, classes, recover_run, verify_run
 from deskcert_ledger import pack_verifier as verifier
 from deskcert_ledger.pack import make_pack
-from deskcert_ledger.redaction import redact_sealed
+from deskcert_ledger.sealed_redaction import redact_sealed
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered
 
 Create = Callable[..., RunLedger]

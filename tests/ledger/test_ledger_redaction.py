@@ -29,7 +29,8 @@ from deskcert_ledger.elision import elide, elided_leaf
 from deskcert_ledger.merkle import leaf_hash
 from deskcert_ledger.open_redaction import Asked, ask
 from deskcert_ledger.pack import make_pack
-from deskcert_ledger.redaction import Redaction, read_redactions, redact_sealed
+from deskcert_ledger.redaction import Redaction, read_redactions
+from deskcert_ledger.sealed_redaction import redact_sealed
 from deskcert_ledger.socket_server import LedgerServer
 from deskcert_ledger.standalone import WRITABLE
 from deskcert_schema.errors import LedgerFormatError, LedgerTampered, LedgerUnavailable
@@ -305,7 +306,7 @@ def test_a_writer_cannot_say_that_a_blob_is_missing(create: Create, key: Project
 def test_more_than_a_note_can_name_is_redacted_in_several(
     sealed: Path, key: ProjectKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deskcert_ledger.redaction._NAMES", 1)
+    monkeypatch.setattr("deskcert_ledger.sealed_redaction._NAMES", 1)
     done = redact(sealed, key, blobs=True)
     assert done is not None
     assert (len(done.openings), len(done.blobs)) == (2, 1)

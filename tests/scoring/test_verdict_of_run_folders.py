@@ -18,7 +18,7 @@ from scoring_talk import GOOD, claim, end, intent, look, oracle, refused, result
 
 from deskcert.scoring import Verdict, score
 from deskcert_ledger import ProjectKey
-from deskcert_ledger.redaction import redact_sealed
+from deskcert_ledger.sealed_redaction import redact_sealed
 from deskcert_schema.errors import UsageError
 from deskcert_schema.validate import check
 
