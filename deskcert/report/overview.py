@@ -113,12 +113,8 @@ def make_overview(verdict: Verdict, *, ledgers: Path | None, verdict_file: Path 
 
 def _environment(verdict: Verdict) -> str:
     known = verdict.environment
-    parts = (
-        ("isolation", "isolation"),
-        ("proxy", "proxy"),
-        ("custody", "custody"),
-        ("browser sandbox", "browser_sandbox"),
-    )
+    screen = ("desktop", "desktop") if "desktop" in known else ("browser sandbox", "browser_sandbox")
+    parts = (("isolation", "isolation"), ("proxy", "proxy"), ("custody", "custody"), screen)
     return " · ".join(f"{words} {visible(known.get(key, 'not recorded'))}" for words, key in parts)
 
 

@@ -73,12 +73,10 @@ class Identity:
     """Which part of the plan its certification ran, and of how many: (1, 1) is the whole."""
     certification: str
     environment: Mapping[str, Any]
-    """isolation, proxy, custody, browser sandbox: as the first line of a summary states them."""
+    """isolation, proxy, custody, browser sandbox or desktop: as the first line of a summary states them."""
 
     @classmethod
     def read(cls, start: Record) -> Identity:
-        browser = part(start, "browser")
-        sandbox = boolean(browser, "sandbox")
         return cls(
             run=text(start, "run"),
             scenario=text(start, "scenario", "id"),
@@ -92,9 +90,17 @@ class Identity:
                 "isolation": text(start, "isolation") or "not recorded",
                 "proxy": text(start, "proxy") or "not recorded",
                 "custody": text(start, "custody") or "not recorded",
-                "browser_sandbox": "not recorded" if sandbox is None else ("on" if sandbox else "off"),
+                **_screen(start),
             },
         )
+
+
+def _screen(start: Record) -> Mapping[str, str]:
+    """A desktop has no browser whose sandbox could be on."""
+    if desktop := part(start, "desktop"):
+        return {"desktop": "private" if boolean(desktop, "private") else "shared"}
+    sandbox = boolean(part(start, "browser"), "sandbox")
+    return {"browser_sandbox": "not recorded" if sandbox is None else ("on" if sandbox else "off")}
 
 
 _SHARD = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)

@@ -111,7 +111,7 @@ class RunResult:
     judgement: Judgement
     ledger: LedgerFacts
     environment: Mapping[str, str]
-    """As the first line of a summary states it: isolation, proxy, custody, browser_sandbox."""
+    """As the first line of a summary states it: isolation, proxy, custody, browser_sandbox or desktop."""
     shard: tuple[int, int] = (1, 1)
     certification: str = ""
 

@@ -52,7 +52,7 @@ class Verdict:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """isolation, proxy, custody, browser_sandbox; several values where runs differ."""
+        """isolation, proxy, custody, browser_sandbox or desktop; several values where runs differ."""
         seen: dict[str, set[str]] = defaultdict(set)
         for slot in self.slots:
             for key, value in (slot.result.environment if slot.result is not None else {}).items():

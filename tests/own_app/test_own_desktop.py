@@ -56,6 +56,19 @@ def certify(project: Path, *arguments: str) -> tuple[subprocess.CompletedProcess
     return done, json.loads(done.stdout), sorted((project / "out" / "runs").iterdir())
 
 
+def test_the_letters_of_the_documentation_can_judge(tmp_path: Path) -> None:
+    """Nothing but what docs/desktop.md shows, typed off it."""
+    page = (Path(__file__).parents[2] / "docs" / "desktop.md").read_text("utf-8")
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "letter.txt").write_text(BEFORE)
+    shown = re.findall(r"```yaml\n# ([a-z.-]+\.yaml)(?:: [^\n]*)?\n(.*?)```", page, re.DOTALL)
+    assert [name for name, _ in shown] == ["suite.yaml", "policy.yaml", "write-letter.yaml", "write-letter.plan.yaml"]
+    for name, text in shown:
+        (tmp_path / "letters" / name).write_text(text)
+    done = deskcert("scenario", "check", "letters", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_careful_is_certified_on_a_program_that_knows_nothing_of_deskcert(project: Path) -> None:
     done, verdict, runs = certify(project, "--agent", "builtin:careful")
     assert (done.returncode, verdict["certified"]) == (0, True), done.stdout + done.stderr
