@@ -112,8 +112,8 @@ def _least(branches: list[_Branch]) -> int:
     total = 0
     for branch in branches:
         node = branch.node
-        total += _EMPTY_NODE + len(node.get("role", "")) + sum(map(len, node.get("states", ()))) + _least(branch.children)
-        total += sum(map(len, node.get("actions", ())))
+        total += _EMPTY_NODE + len(node.get("role", "")) + _least(branch.children)
+        total += sum(map(len, node.get("states", ()))) + sum(map(len, node.get("actions", ())))
         if isinstance(name := node.get("name"), str):
             total += len(name)
         if "ref" in node:
