@@ -155,7 +155,7 @@ def _cut(files: RunFiles, scan: Scanned, notes: Notes) -> None:
 def _mend_notes(files: RunFiles, scan: Scanned, notes: Notes) -> None:
     if notes.damaged:
         files.keep_torn(CHECKPOINTS, 0, f"{CHECKPOINTS}.{scan.end}")
-        files.replace(CHECKPOINTS, (note.raw for note in notes.all))
+        files.replace(CHECKPOINTS, (note.raw for note in notes.each()))
     files.sync(CHECKPOINTS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,43 +46,62 @@ class Scanned:
     recovered: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Notes:
-    """What stands in `checkpoints` and `checkpoint`."""
+    """What stands in `checkpoints` and `checkpoint`. There may be millions: they are read anew each time."""
 
-    all: list[Checkpoint]
-    """By size, the note of `checkpoint` among them."""
+    folder: Path
     damaged: bool
     """`checkpoints` holds bytes that are no note, or lacks the note of `checkpoint`."""
     final: Checkpoint | None
+    lacking: Checkpoint | None
+    """The note of `checkpoint`, where `checkpoints` has it not."""
+
+    def each(self) -> Iterator[Checkpoint]:
+        """By size, the note of `checkpoint` among them."""
+        lacking = self.lacking
+        for note in _notes_in(self.folder):
+            if isinstance(note, Damage):
+                continue
+            if lacking is not None and lacking.size < note.size:
+                yield lacking
+                lacking = None
+            yield note
+        if lacking is not None:
+            yield lacking
+
+
+def _notes_in(folder: Path) -> Iterator[Checkpoint | Damage]:
+    with open_regular(folder / CHECKPOINTS) as file:
+        yield from read_checkpoints(file, limit=file_size(file))
 
 
 def read_notes(folder: Path) -> Notes:
-    found = Notes([], damaged=False, final=None)
-    with open_regular(folder / CHECKPOINTS) as file:
-        for item in read_checkpoints(file, limit=file_size(file)):
-            if isinstance(item, Damage):
-                found.damaged = True
-            else:
-                found.all.append(item)
+    final = _final(folder)
+    damaged = False
+    lacking = final
+    for item in _notes_in(folder):
+        if isinstance(item, Damage):
+            damaged = True
+        elif lacking is not None and item.note.text == lacking.note.text:  # a witness's line may be on one of them
+            lacking = None
+    return Notes(folder, damaged or lacking is not None, final, lacking)
+
+
+def _final(folder: Path) -> Checkpoint | None:
     try:
-        found.final = parse_checkpoint(read_bounded(folder / CHECKPOINT, MAX_NOTE_BYTES))
+        return parse_checkpoint(read_bounded(folder / CHECKPOINT, MAX_NOTE_BYTES))
     except FileNotFoundError:
-        return found
+        return None
     except LedgerFormatError as error:
         raise LedgerTampered(f"`{CHECKPOINT}` is no signed checkpoint: {error}. {_UNTOUCHED}") from error
-    if not any(note.note.text == found.final.note.text for note in found.all):  # a witness's line may be on one of them
-        found.damaged = True
-        found.all.append(found.final)
-        found.all.sort(key=lambda note: note.size)
-    return found
 
 
 def scan_whole(folder: Path, notes: Notes, project_key: ProjectKey) -> Scanned:
     """Read up to the first bad byte. Raises `LedgerTampered` when a note does not match, or vouches for more."""
     scan = Scanned()
     epochs = Epochs((project_key.verifier,), every_signature=False, notes_there=not notes.damaged)
-    left = iter(notes.all)
+    left = notes.each()
     note = next(left, None)
     with open_regular(folder / LEDGER) as file:
         scan.size_in_file = file_size(file)
