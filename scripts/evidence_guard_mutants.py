@@ -52,9 +52,9 @@ def counted(lines: list[str]) -> Outcome:
     return outcome
 
 
-def tried(first: int, count: int) -> list[str]:
-    """Raises `CalledProcessError` when the tests fail without any mutant."""
-    words = [sys.executable, "-m", "scripts.guard_trials", str(first), str(count)]
+def tried(first: int, count: int, step: int = 1) -> list[str]:
+    """Every `step`th one. Raises `CalledProcessError` when the tests fail without any mutant."""
+    words = [sys.executable, "-m", "scripts.guard_trials", str(first), str(count), str(step)]
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
 

@@ -298,7 +298,7 @@ def _noted(items: dict[str, pytest.Item]) -> dict[str, Any]:
 
 
 def main() -> None:
-    first, count = int(sys.argv[1]), int(sys.argv[2])
+    first, count, step = (*map(int, sys.argv[1:4]), 1)[:3]
     out = os.fdopen(os.dup(1), "w")
 
     def told(trial: Trial) -> None:
@@ -306,7 +306,7 @@ def main() -> None:
         out.write(json.dumps(entry) + "\n")
         out.flush()
 
-    trials(every_mutant()[first : first + count], told)
+    trials(every_mutant()[first::step][:count], told)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,8 @@ FINE: list[Fine] = [
      (PARTIAL, ELSEWHERE, intent(), result(), intent(), result(), claim(), oracle()), STOP, [(1, 3, 7)]),
     ("DC104", "what was wanted did not come", (PARTIAL, ELSEWHERE, intent(), result(), claim(), oracle(holds=False)),
      {}, [(1, 3, 6)]),
+    ("DC701", "a field was redacted that rules read", (look(), intent(**{"$gone": ["target.name", "fingerprint"]}),
+     result(), claim(), oracle()), {}, [(2,)]),
     ("DC201", "a question about the dead ref is no action", (look(), STALE, OLD_GET), {}, []),
     ("DC201", "two actions without any ref", (look(), NO_REF, NO_REF | {"action": 2}), {}, []),
     ("DC201", "the action in which it died is the first one", (look(), STALE, STALE | {"action": 2},
