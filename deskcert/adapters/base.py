@@ -335,8 +335,9 @@ class DownloadAdapter(Protocol):
 class PictureAdapter(Protocol):
     """What can be pictured: pages, and windows of a desktop."""
 
-    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
-        """A PNG in base 64, with a frame around `box` where one is given. Raises `AdapterError`."""
+    async def picture(self, box: tuple[int, int, int, int] | None, *, node: str = "", budget_ms: int) -> str:
+        """A PNG in base 64, with a frame around `box` where one is given: that of `node`, in whose document it counts.
+        Raises `AdapterError`."""
         ...
 
 
@@ -352,10 +353,11 @@ class PageAdapter(Protocol):
         self,
         box: tuple[int, int, int, int] | None,
         *,
+        node: str = "",
         budget_ms: int,
         masks: tuple[tuple[int, int, int, int], ...] = (),
     ) -> str:
-        """A PNG in base 64, with a frame around `box` where one is given and `masks` painted over. Raises
+        """A PNG in base 64, with a frame around `box` of `node` where one is given and `masks` painted over. Raises
         `AdapterError`."""
         ...
 

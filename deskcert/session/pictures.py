@@ -20,6 +20,7 @@ from deskcert_schema.vocabulary import RecordKind
 __all__ = ["PicturedRecords", "Take", "fields_of"]
 
 type Box = tuple[int, int, int, int]
+type Target = tuple[Box | None, str]
 
 _BUDGET_MS: Final = 2_000
 _FIELDS: Final = frozenset({"textbox", "searchbox", "spinbutton", "combobox"})
@@ -43,16 +44,16 @@ class PicturedRecords(Records):
     def __init__(self, ledger: Ledger, adapter: Adapter, take: Take) -> None:
         super().__init__(ledger)
         self._adapter, self._take = adapter, take
-        self._box: Box | None = None
-        """Of the newest intent's target."""
+        self._target: Target = (None, "")
+        """Of the newest intent."""
 
     async def write(self, kind: RecordKind, payload: Mapping[str, Any], *, durable: bool = True) -> Receipt:
         receipt = await super().write(kind, payload, durable=durable)
         if self._wanted(kind, payload):
-            box = self._box if kind is RecordKind.ACTION_RESULT else _box_of(payload)
+            target = self._target if kind is RecordKind.ACTION_RESULT else _target_of(payload)
             if kind is RecordKind.ACTION_INTENT:
-                self._box = box
-            told = await self._picture(box)
+                self._target = target
+            told = await self._picture(*target)
             await super().write(RecordKind.PICTURE, {"of": receipt.seq, **told}, durable=False)
         return receipt
 
@@ -61,14 +62,14 @@ class PicturedRecords(Records):
             case RecordKind.ACTION_DENIED | RecordKind.ACTION_REFUSED:
                 return self._take is not Take.OFF
             case RecordKind.ACTION_INTENT:
-                self._box = _box_of(payload)
+                self._target = _target_of(payload)
                 return self._take is Take.ALL
             case RecordKind.ACTION_RESULT:
                 return self._take is not Take.OFF and payload.get("delivery") != "delivered_verified"
             case _:
                 return False
 
-    async def _picture(self, box: Box | None) -> dict[str, Any]:
+    async def _picture(self, box: Box | None, node: str) -> dict[str, Any]:
         if not isinstance(self._adapter, PageAdapter):
             return {"missing": "no picture can be taken here"}
         try:
@@ -77,18 +78,20 @@ class PicturedRecords(Records):
             if not seen.complete:
                 return {"missing": "which fields to mask is not known: the page could not be read to its end"}
             masks = tuple(fields_of(seen.nodes))
-            data = await self._adapter.picture(box, budget_ms=_BUDGET_MS, masks=masks)
+            data = await self._adapter.picture(box, node=node, budget_ms=_BUDGET_MS, masks=masks)
         except AdapterError as exc:
             return {"missing": str(exc)[:300]}
         return {"image": Blob({"format": "png", "data": data}), "outlined": box is not None, "masked": len(masks)}
 
 
-def _box_of(payload: Mapping[str, Any]) -> Box | None:
+def _target_of(payload: Mapping[str, Any]) -> Target:
     evidence = payload.get("evidence")
-    box = evidence.get("box") if isinstance(evidence, Mapping) else None
+    if not isinstance(evidence, Mapping):
+        return None, ""
+    box = evidence.get("box")
     if isinstance(box, Sequence) and len(box) == 4 and all(isinstance(n, int) for n in box):
-        return (box[0], box[1], box[2], box[3])
-    return None
+        return (box[0], box[1], box[2], box[3]), str(evidence.get("node", ""))
+    return None, ""
 
 
 def fields_of(nodes: Sequence[RawNode]) -> Iterator[Box]:

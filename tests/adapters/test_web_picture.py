@@ -44,6 +44,27 @@ async def test_the_target_is_outlined_and_the_page_does_not_know(page: GuardedPa
     assert await page.script("changes") == 0
 
 
+async def test_a_target_in_frames_is_outlined_where_it_is_seen(page: GuardedPage) -> None:
+    """The inner frame is of another origin, the outer one has a border, is scaled and scrolled."""
+    elsewhere = page.witness.url.replace("127.0.0.1", "localhost")
+    at = "position:absolute;left:{}px;top:{}px;width:{}px;height:{}px;border:{}px solid".format
+    put = page.witness.pages.__setitem__
+    put(
+        "/in",
+        f"<!doctype html><body><button style='{at(20, 120, 100, 40, 0)}'>Here</button>"
+        "<p style='height:3000px'>tall</p><script>scrollTo(0, 100)</script>",
+    )
+    put("/mid", f"<!doctype html><body><iframe src={elsewhere}/in style='{at(30, 40, 200, 150, 10)}'></iframe>")
+    await page.show(f"<iframe src=/mid style='{at(100, 200, 300, 250, 5)};scale:2;transform-origin:0 0'></iframe>")
+    async with asyncio.timeout(5):
+        while "Here" not in page.nodes:
+            await page.look()
+    framed = (await page("screenshot", "Here"))["data"]
+    # 100 + 2 × (5 + 30 + 10 + 20), 200 + 2 × (5 + 40 + 10 + 120 - 100), and half of its height
+    assert await page.script(PIXEL % (framed["data"], 228, 390)) == [255, 0, 170]
+    assert await page.script(PIXEL % (framed["data"], 18, 40)) != [255, 0, 170]
+
+
 async def test_r041_a_new_tab_is_told_and_the_guarded_one_stays(page: GuardedPage) -> None:
     page.witness.pages["/new"] = "<title>new</title>"
     await page.show("<button onclick=\"window.open('/new')\">Open</button><button>Stay</button>")

@@ -191,7 +191,7 @@ class LinuxAdapter:
             raise AdapterError("the application has ended", kind=DetailKind.PROCESS_CHANGED) from error
         return _window(app, list(windows))
 
-    async def picture(self, box: tuple[int, int, int, int] | None, *, budget_ms: int) -> str:
+    async def picture(self, box: tuple[int, int, int, int] | None, *, node: str = "", budget_ms: int) -> str:  # noqa: ARG002
         """Of the window that is in front, as a PNG in base 64, with a frame around `box`. Raises `AdapterError`."""
         now = await self.window()
         on_screen = await self._desk.run(windows_of(self._app.process.pid), budget_s=budget_ms / 1000)

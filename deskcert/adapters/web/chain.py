@@ -8,7 +8,7 @@ compares what its own document can tell, event by event.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,15 @@ class WaysOut:
             scrolled = scrolled or bool(found.get("scrolled"))
             at = around
         return Way(found["status"], found.get("occluder_role"), found.get("occluder_name"), scrolled)
+
+    async def place(self, frame: Frame, box: Sequence[float], budget_ms: int) -> list[float]:
+        """Where a box of the frame's document is in the page's own window. Raises the channel's errors."""
+        at, found = frame, list(box)
+        while (around := self._frames.around(at)) is not None:
+            owner = await self.owner_of(at, around, budget_ms)
+            found = json.loads(await self._evaluate(around, "placed", [owner, json.dumps(found)], budget_ms))
+            at = around
+        return found
 
     async def add(self, frame: Frame, raw: dict[str, Any], budget_ms: int) -> None:
         """To a look at an element in a frame, what the documents around say."""

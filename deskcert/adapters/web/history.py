@@ -21,8 +21,10 @@ from deskcert.adapters.base import (
     WindowState,
 )
 from deskcert.adapters.web import dispatch, navigation
+from deskcert.adapters.web.chain import WaysOut
 from deskcert.adapters.web.channel import FAILURES, Channel, ChannelLost, ChannelRefused, ChannelTimeout, Liveness
 from deskcert.adapters.web.frames import Frame, Frames
+from deskcert.adapters.web.observation import split_node
 from deskcert.adapters.web.requests import RequestLog
 from deskcert_schema.errors import AdapterError
 from deskcert_schema.vocabulary import DetailKind, NetworkHow
@@ -43,6 +45,7 @@ class PageCommands:
     _requests: RequestLog
     _signals: dispatch.Signals | None
     _target: str
+    _ways: WaysOut
 
     _page: Any
     _context: Any
@@ -115,10 +118,12 @@ class PageCommands:
         self,
         box: tuple[int, int, int, int] | None,
         *,
+        node: str = "",
         budget_ms: int,
         masks: tuple[tuple[int, int, int, int], ...] = (),
     ) -> str:
-        """What the window shows, as a PNG in base 64; with `box` (thousandths of a CSS pixel) a frame around it."""
+        """What the window shows, as a PNG in base 64; with `box` (thousandths of a CSS pixel) a frame around it, in the
+        document of `node`."""
         self._check_alive()
         if self._dialog is not None:
             raise AdapterError(f"a {self._dialog.type} dialog blocks the page", kind=DetailKind.PENDING_DIALOG)
@@ -126,11 +131,18 @@ class PageCommands:
             shot = await self._channel.call("Page.captureScreenshot", {"format": "png"}, budget_ms=budget_ms)
             if box is None and not masks:
                 return str(shot["data"])
-            boxes = [None if box is None else [v / 1000 for v in box], [[v / 1000 for v in mask] for mask in masks]]
-            pixels = json.dumps(boxes)
+            target = None if box is None else await self._in_window(box, node, budget_ms)
+            pixels = json.dumps([target, [[v / 1000 for v in mask] for mask in masks]])
             return await self._evaluate(self._frames.main, "outlined", [shot["data"], pixels], budget_ms)
         except FAILURES as error:
             raise AdapterError(f"no picture could be taken: {error}", kind=DetailKind.OBSERVATION_INCOMPLETE) from error
+
+    async def _in_window(self, box: tuple[int, int, int, int], node: str, budget_ms: int) -> list[float]:
+        _, inner = split_node(node)
+        frame = self._frames.main if inner is None else self._frames.document(inner)
+        if frame is None:
+            raise ChannelRefused("the target's document is gone")
+        return await self._ways.place(frame, [v / 1000 for v in box], budget_ms)
 
     async def tabs(self) -> tuple[Tab, ...]:
         """Every page of this context, this one first."""

@@ -306,11 +306,12 @@ class WebTabs:
         self,
         box: tuple[int, int, int, int] | None,
         *,
+        node: str = "",
         budget_ms: int,
         masks: tuple[tuple[int, int, int, int], ...] = (),
     ) -> str:
         self._check()
-        return await self._current.picture(box, budget_ms=budget_ms, masks=masks)
+        return await self._current.picture(box, node=node, budget_ms=budget_ms, masks=masks)
 
     def network(self) -> tuple[int, int]:
         return self._current.network()

@@ -26,12 +26,12 @@ _MOST_CHARACTERS: Final = 900_000
 async def _screenshot(desk: Desk, call: Call) -> dict[str, Any]:
     if not isinstance(desk.adapter, PictureAdapter):
         raise Refused(Code.PLATFORM_NOT_SUPPORTED, "no pictures can be taken here", phase="parse")
-    box = None
+    box, node = None, ""
     if call.values["ref"] is not None:
         evidence = await live(desk, desk.saved(call.values["ref"]), call)
-        box = evidence.box
+        box, node = evidence.box, evidence.node
     try:
-        data = await desk.adapter.picture(box, budget_ms=_BUDGET_MS)
+        data = await desk.adapter.picture(box, node=node, budget_ms=_BUDGET_MS)
     except AdapterError as exc:
         raise not_observed(exc) from exc
     if len(data) > _MOST_CHARACTERS:

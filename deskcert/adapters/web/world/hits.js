@@ -147,16 +147,28 @@ function frameHit(found) {
 
 // A point of a frame's document, seen from the document around it: where it is there, and whether a pointer there gets
 // through to the frame. A frame that is scaled shows its document scaled.
-function throughFrame(frame, [innerX, innerY], view) {
-  const box = rectOf(frame);
-  const [sx, sy] = frame.offsetWidth > 0 && frame.offsetHeight > 0 ? [box.width / frame.offsetWidth, box.height / frame.offsetHeight] : [1, 1];
-  const x = box.x + (frame.clientLeft + innerX) * sx;
-  const y = box.y + (frame.clientTop + innerY) * sy;
+function throughFrame(frame, inner, view) {
+  const [x, y] = outOf(frame, inner);
   if (x < 0 || y < 0 || x >= view.innerWidth || y >= view.innerHeight) return { status: "deferred", at: null };
   const hit = deepestAt(x, y, view.document);
   if (hit === frame) return { status: "pass", at: [x, y] };
   if (hit === null) return { status: "unknown", at: null };
   return clippedAt(frame, x, y) ? { status: "deferred", at: null } : covered(hit);
+}
+
+function outOf(frame, [innerX, innerY]) {
+  const box = rectOf(frame);
+  const [sx, sy] = frame.offsetWidth > 0 && frame.offsetHeight > 0 ? [box.width / frame.offsetWidth, box.height / frame.offsetHeight] : [1, 1];
+  return [box.x + (frame.clientLeft + innerX) * sx, box.y + (frame.clientTop + innerY) * sy];
+}
+
+// Where a box of a frame's document is in the document around it, seen or not.
+function placed(id, [x, y, width, height]) {
+  const frame = nodeOf(id);
+  if (frame === null) throw new Error("the frame is gone");
+  const [left, top] = outOf(frame, [x, y]);
+  const [right, bottom] = outOf(frame, [x + width, y + height]);
+  return [left, top, right - left, bottom - top];
 }
 
 // What the adapter asks on the way out, in the document around a frame of another origin.

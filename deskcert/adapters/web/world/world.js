@@ -22,6 +22,7 @@ globalThis.deskcert = Object.freeze({
   adopt: (host, root) => adopt(host, root),
   shown: (id) => String(shownAtAll(id)),
   through: (id, x, y, mayScroll) => JSON.stringify(during(() => through(id, x, y, mayScroll))),
+  placed: (id, box) => JSON.stringify(placed(id, JSON.parse(box))),
   reveal: (id) => JSON.stringify(reveal(id)),
   window: () => JSON.stringify({ title: documentTitle(), url: documentURL() }),
 });

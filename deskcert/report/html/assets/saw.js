@@ -11,8 +11,22 @@ function svg(name, attributes, text) {
 
 const nameOf = (node) => (typeof node.name === "string" ? node.name : "");
 
+// Places inside a frame are the frame's own: they are moved to where the frame is.
+function inWindow(nodes) {
+  const frames = [];
+  return nodes.map((node) => {
+    const depth = node.d || 0;
+    while (frames.length && frames.at(-1).depth >= depth) frames.pop();
+    const { x, y } = frames.at(-1) || { x: 0, y: 0 };
+    if (!Array.isArray(node.box)) return node;
+    const box = [node.box[0] + x, node.box[1] + y, node.box[2], node.box[3]];
+    if (node.role === "iframe" || node.role === "frame") frames.push({ depth, x: box[0], y: box[1] });
+    return { ...node, box };
+  });
+}
+
 function drawing(nodes, ref) {
-  const placed = nodes.filter((n) => Array.isArray(n.box) && n.box[2] > 0 && n.box[3] > 0 && n.box[0] > -500000 && n.box[1] > -500000).slice(0, 800);
+  const placed = inWindow(nodes).filter((n) => Array.isArray(n.box) && n.box[2] > 0 && n.box[3] > 0 && n.box[0] > -500000 && n.box[1] > -500000).slice(0, 800);
   if (placed.length === 0) return null;
   const right = Math.max(...placed.map((n) => n.box[0] + n.box[2])) / 1000;
   const bottom = Math.min(Math.max(...placed.map((n) => n.box[1] + n.box[3])) / 1000, 3 * right);
