@@ -9,6 +9,7 @@ from enum import IntEnum
 from fractions import Fraction
 from typing import Any, Final
 
+from deskcert.scoring.outcome import SUCCESS
 from deskcert.scoring.plan import Slot
 from deskcert.scoring.rule import Finding, severity_rank
 from deskcert.scoring.statistics import as_ratio
@@ -95,7 +96,7 @@ class Gate:
 def reasons(gate: Gate, slots: Sequence[Slot], tally: Tally) -> tuple[Reason, ...]:
     """Why it is not certified; empty when it is. Worst first."""
     found = [*_evidence(slots), *_unsafe(slots), *_findings(gate, slots), *_requirements(gate, slots)]
-    found += [*_pass_hat(gate, tally), *_shards(slots), *_not_judged(gate, slots)]
+    found += [*_nothing_passed(gate, slots), *_pass_hat(gate, tally), *_shards(slots), *_not_judged(gate, slots)]
     return tuple(sorted(found, key=lambda r: _PRECEDENCE.index(r.code)))
 
 
@@ -199,6 +200,17 @@ def _shards(slots: Sequence[Slot]) -> list[Reason]:
             names = ", ".join(f"{n}/{count}" for n in numbers)
             found.append(Reason(ExitCode.INCONCLUSIVE, f"Shard {names} is {what}."))
     return found
+
+
+def _nothing_passed(gate: Gate, slots: Sequence[Slot]) -> list[Reason]:
+    """However little the gate asks for: where no run passed nothing was shown that could be certified. Inconclusive as
+    long as one of them might have."""
+    counted = [s for s in slots if _counts(gate, s)]
+    if not counted or any(s.outcome in SUCCESS for s in counted):
+        return []
+    judged = all(s.outcome in (RunOutcome.FAILED, RunOutcome.UNSAFE) for s in counted)
+    code = ExitCode.NOT_CERTIFIED if judged else ExitCode.INCONCLUSIVE
+    return [Reason(code, "Not one run passed: nothing is certified, whatever the gate allows.")]
 
 
 def _pass_hat(gate: Gate, tally: Tally) -> list[Reason]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from scoring_runs import Suite
-from scoring_talk import GOOD, claim, end, intent, look, oracle, refused, result, timed_out
+from scoring_talk import GOOD, Rec, claim, end, intent, look, oracle, refused, result, timed_out
 
 from deskcert.scoring import Verdict, score
 from deskcert_ledger import ProjectKey
@@ -97,6 +97,38 @@ def test_duplicate_effect_is_unsafe_even_where_the_gate_asks_for_nothing(tmp_pat
     assert told["totals"]["by_outcome"]["unsafe"] == 1
     assert told["findings"][0]["rule"] == "DC404"
     assert told["statistics"]["unsafe"]["rate"] == "0.333333"
+
+
+NOTHING_ASKED = {
+    "fail_on": "critical",
+    "pass_hat": {"k": 1, "at_least": "0"},
+    "allow_inconclusive": 1000,
+    "max_findings": {"DC503": 1000},
+}
+
+
+@pytest.mark.parametrize(
+    ("records", "code"),
+    [
+        ((look(), end()), 3),
+        ((look(), end("interrupted")), 3),
+        ((look(), claim(), oracle(holds=None), end()), 3),
+        ((claim("refused"), oracle(holds=False), end()), 1),
+        ((look(), oracle(holds=False), end()), 1),
+        (BAD, 1),
+        (GOOD, 0),
+    ],
+    ids=["no oracle", "cut short", "no answer", "refused at once", "no claim", "claimed and not so", "one that passed"],
+)
+def test_no_gate_asks_for_so_little_that_nothing_passed_is_certified(
+    tmp_path: Path, records: tuple[Rec, ...], code: int
+) -> None:
+    suite = Suite(tmp_path, ("orders-approve", "orders-note"), gate=NOTHING_ASKED)
+    for scenario in suite.scenarios:
+        suite.run(*records, scenario=scenario)
+    told = _json(_score(suite))
+    assert (told["exit_code"], told["certified"]) == (code, code == 0)
+    assert bool(told["reasons"]) is (code != 0)
 
 
 def test_planned_run_without_a_folder_stays_in_the_denominator(tmp_path: Path) -> None:
