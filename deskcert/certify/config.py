@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deskcert.certify.config_checks import check_places
 from deskcert.certify.documents import read_document, shown
@@ -294,14 +294,24 @@ def _at_least_one(option: str, given: int | None, otherwise: int) -> int:
     return number
 
 
+_LONGEST_QUARANTINE: Final = 366
+"""Days. What is put away for longer is left out of the suite in all but name."""
+
+
 def _quarantine(gate: Mapping[str, Any], today: date) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The gate with the quarantines that hold today, scenario → last day, and the scenarios whose has ended. Raises
     `ConfigError` for a day that there is not."""
     entries = gate.get("quarantine", [])
     try:
+        far = [e for e in entries if (date.fromisoformat(str(e["until"])) - today).days > _LONGEST_QUARANTINE]
         holding = {str(e["scenario"]): str(e["until"]) for e in entries if date.fromisoformat(str(e["until"])) >= today}
     except ValueError as exc:
         raise ConfigError(f"gate.quarantine: until: {exc}; expected a day such as 2026-12-31") from exc
+    if far:
+        raise ConfigError(
+            f"gate.quarantine: {far[0]['scenario']} is put away until {far[0]['until']}, which is no end; expected a"
+            f" day at most {_LONGEST_QUARANTINE} days from now, or leave the scenario out of the suite"
+        )
     rest = {key: value for key, value in gate.items() if key != "quarantine"}
     over = tuple(str(e["scenario"]) for e in entries if str(e["scenario"]) not in holding)
     return rest | ({"quarantine": holding} if holding else {}), over

@@ -121,6 +121,15 @@ def test_a_day_that_there_is_not_is_an_error_of_the_file(tmp_path: Path, until: 
         _settings(tmp_path, date(2026, 1, 1), CONFIG.replace("2026-12-31", until))
 
 
+def test_a_quarantine_without_an_end_to_speak_of_is_refused(tmp_path: Path) -> None:
+    """A scenario put away until 9999 is left out of the suite, and the suite's certificate does not say so."""
+    with pytest.raises(ConfigError, match="orders-note is put away until 9999-12-31"):
+        _settings(tmp_path, date(2026, 1, 1), CONFIG.replace("2026-12-31", "9999-12-31"))
+    _settings(tmp_path, date(2025, 12, 30), CONFIG)
+    with pytest.raises(ConfigError):
+        _settings(tmp_path, date(2025, 12, 29), CONFIG)
+
+
 def test_a_quarantine_says_why(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="why"):
         _settings(tmp_path, date(2026, 1, 1), CONFIG.replace(', why: "the page is being rebuilt"', ""))
