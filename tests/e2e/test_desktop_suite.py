@@ -15,6 +15,7 @@ from deskcert.certify.suite import load_suites
 from deskcert.scoring import RULES
 from deskcert_schema import strict_yaml
 from deskcert_schema.validate import check
+from scripts.evidence_mutants import unbroken
 from scripts.matrix_proofs import unproven
 
 pytestmark = pytest.mark.skipif(bool(lacking(fixture=True)), reason=f"no desktop: {', '.join(map(str, lacking()))}")
@@ -43,6 +44,13 @@ def test_every_record_of_a_desktop_run_is_what_its_schema_says(certify: Certify)
         assert [p for record in told for p in check("record", record)] == []
         assert told[0]["desktop"]["adapter"] == "linux"
         assert "browser" not in told[0]
+
+
+def test_careful_fails_by_each_question_of_the_desktop_that_is_asked_wrongly(certify: Certify) -> None:
+    campaign = _careful(certify)
+    asked = {run.name: unbroken(run, campaign.out / "app" / run.name) for run in campaign.runs}
+    assert [line for _, alive in asked.values() for line in alive] == []
+    assert min(number for number, _ in asked.values()) >= 1
 
 
 def test_desktop_runs_verify_replay_and_report(certify: Certify) -> None:
