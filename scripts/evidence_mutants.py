@@ -121,6 +121,8 @@ def broken_items(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield {"effect": item["no_effect"], "times": 1}
     elif "times" in item:
         yield {**item, "times": int(item["times"]) + 1}
+    elif "file" in item and not {"equals", "contains"} & set(item):
+        yield {**item, "exists": not item.get("exists", True)}
     else:
         yield {**item, "equals": f"not {item.get('equals', True)}"}
 
