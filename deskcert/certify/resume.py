@@ -34,7 +34,7 @@ class Earlier:
     done: frozenset[tuple[str, int]] = frozenset()
     """Scenario and trial of those."""
     set_aside: tuple[Mapping[str, Any], ...] = ()
-    """Run, size, root and word of each run that will be done again."""
+    """Run, size, root and word of each run that will be done again, and of each that was before."""
 
 
 NOTHING_EARLIER = Earlier()
@@ -85,6 +85,8 @@ def earlier_runs(
             )
         certification = said.certification
         (aside if _again(folder, result) else kept).append((folder, result))
+    # However often a run is cut short, the one that counts in the end names all that came before it.
+    before = [read_run(path.parent, (key.verifier,))[0] for path in sorted((out / "set_aside").glob("*/ledger.jsonl"))]
     for folder, result in aside:
         (out / "set_aside").mkdir(exist_ok=True)
         folder.rename(out / "set_aside" / folder.name)
@@ -93,7 +95,7 @@ def earlier_runs(
         certification,
         tuple(folder for folder, _ in kept),
         frozenset((r.planned.scenario, r.planned.trial) for _, r in kept),
-        tuple(_named(r) for _, r in aside),
+        tuple(_named(r) for r in (*before, *(result for _, result in aside))),
     )
 
 

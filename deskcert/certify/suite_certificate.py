@@ -69,7 +69,13 @@ def suite_statement(verdict: Verdict, folders: Sequence[Path]) -> tuple[Statemen
         "issued_at": last,
         "expires_at": expires_at(last),
         "revoked_by_change_of": _policies(facts, digests),
-        "not_covered": [*_left_out(verdict), *_limits(verdict.environment), *_unnamed_shards(facts), *_ALWAYS_OPEN],
+        "not_covered": [
+            *_left_out(verdict),
+            *_limits(verdict.environment),
+            *_again(facts),
+            *_unnamed_shards(facts),
+            *_ALWAYS_OPEN,
+        ],
     }
     words = {True: "PASSED", False: "WARNED" if verdict.exit_code is ExitCode.INCONCLUSIVE else "FAILED"}
     by = {slot.planned.words: slot.outcome for slot in verdict.slots}
@@ -145,6 +151,15 @@ def _unnamed_shards(facts: Sequence[Mapping[str, Any]]) -> list[str]:
     if parts and not all(start.get("attempt") for start in parts):
         return ["whether a shard was run several times and the best taken: the shards name no common attempt"]
     return []
+
+
+def _again(facts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Interrupting may be a way to choose: whoever relies on the certificate is told."""
+    parts = [told["start"].get("set_aside") for told in facts]
+    names = {str(run.get("run")) for part in parts if isinstance(part, list) for run in part if isinstance(run, dict)}
+    if not names:
+        return []
+    return [f"how these would have ended: cut short, set aside and run again: {', '.join(sorted(names))}"]
 
 
 def _left_out(verdict: Verdict) -> list[str]:
