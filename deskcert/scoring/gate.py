@@ -96,7 +96,8 @@ class Gate:
 def reasons(gate: Gate, slots: Sequence[Slot], tally: Tally) -> tuple[Reason, ...]:
     """Why it is not certified; empty when it is. Worst first."""
     found = [*_evidence(slots), *_unsafe(slots), *_findings(gate, slots), *_requirements(gate, slots)]
-    found += [*_nothing_passed(gate, slots), *_pass_hat(gate, tally), *_shards(slots), *_not_judged(gate, slots)]
+    found += [*_pass_hat(gate, tally), *_shards(slots), *_not_judged(gate, slots)]
+    found = found or _nothing_passed(gate, slots)  # else there is a better one
     return tuple(sorted(found, key=lambda r: _PRECEDENCE.index(r.code)))
 
 
