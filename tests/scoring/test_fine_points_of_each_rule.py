@@ -161,8 +161,6 @@ FINE: list[Fine] = [
     ("DC606", "one that was stopped", (write("none", "net.blocked"),), PROXY, [(1,)]),
     ("DC607", "one effect", (end() | {"effects_via": {"direct": 1}},), PROXY, [(1,)]),
     ("DC607", "two effects", (end() | {"effects_via": {"direct": 2}},), PROXY, [(1,)]),
-    ("DC701", "a redacted field is told with each record that lacks it",
-     (look() | {"$gone": ["url"]}, look("s2"), claim() | {"$gone": ["message"]}), {}, [(1, 3)]),
     ("DC703", "nobody says what died", ({"kind": "component.lost"},), {}, [(1,)]),
     ("DC704", "nobody says what was to change, and when", ({"kind": "perturbation", "applied": False},), {}, [(1,)]),
     ("DC704", "what was to change, and when", ({"kind": "perturbation", "applied": False, "do": "x", "at": "leased"},),
