@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def init(folder: Path, *, gitlab: bool, force: bool) -> None:
     missing = [line for line in _IGNORED if line not in old.splitlines()]
     if missing:
         ignore.write_text(old + ("" if old.endswith("\n") or not old else "\n") + "\n".join(missing) + "\n", "utf-8")
-    click.echo("\nnext: deskcert agent new my_agent.py, then deskcert ci")
+    there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))}, "
+    click.echo(f"\nnext: {there}deskcert agent new my_agent.py, then deskcert ci")
 
 
 def template(name: str) -> str:
