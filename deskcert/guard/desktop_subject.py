@@ -18,8 +18,8 @@ from typing import Any, Final
 from deskcert.adapters.desktop import DesktopApp, DesktopWindow
 from deskcert.contract.evidence import ABSENT, Known, NameSources
 from deskcert.guard.patterns import Match
-from deskcert.guard.policy import PAGE_COMMANDS, Subject, Surface
 from deskcert.guard.retry_gate import EXEMPT, digest_of
+from deskcert.guard.subject import PAGE_COMMANDS, Subject, Surface
 
 __all__ = [
     "DESKTOP_COMMANDS",
