@@ -14,8 +14,7 @@ __all__ = ["attach"]
 class _SharedPage(WebAdapter):
     async def close(self) -> None:
         """Lets go of the page, and leaves it as it is."""
-        self._alive.lose("the session was closed")
-        await self._channel.detach()
+        await self.let_go()
 
 
 async def attach(page: Any) -> WebAdapter:

@@ -110,16 +110,67 @@ async def test_every_kind_of_action_works_in_a_frame_of_another_origin(page: Gua
     assert delivery(await page("check", "Agree")) == "delivered_verified"
     assert delivery(await page("focus", "Note")) == "delivered_verified"
     pressed = await page("press", "Note", key="Ctrl+A")
-    main = page.adapter._frames.main
-    if next(iter(page.adapter._frames.children(main))).channel is main.channel:
-        assert (pressed["ok"], pressed["data"]["hit"]["same_as_target"]) == (True, True), pressed
-        await page("press", "Note", key="Backspace")
-        assert (await page("get", "Note", property="value"))["data"].get("value", "") == ""
-    else:  # its first document is there before anything of ours can be in its process
-        assert pressed["error"]["details"]["kind"] == "interceptor_late", pressed
-        assert delivery(pressed) == "not_delivered"
+    assert (pressed["ok"], pressed["data"]["hit"]["same_as_target"]) == (True, True), pressed
+    await page("press", "Note", key="Backspace")
+    assert (await page("get", "Note", property="value"))["data"].get("value", "") == ""
     assert (await page("press", "Query", key="Enter"))["ok"]
     assert await hits(page, 1) == ["sent"]
+
+
+EAGER = (
+    "<script>for(const t of ['pointerdown','mousedown','click'])"
+    "addEventListener(t,e=>{if(e.isTrusted)hit('heard-'+t)},{capture:true})</script>"
+)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def headed(tmp_path: Path, adapter: WebAdapter, witness: Witness) -> AsyncIterator[GuardedPage]:
+    made = GuardedPage(tmp_path, adapter, witness, mode=Mode.HEADED, timeout_ms=3_000)
+    yield made
+    made.records()
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["in a frame", "in a frame in a frame"])
+async def test_the_first_document_of_a_frame_takes_the_pointer(headed: GuardedPage, deep: bool) -> None:
+    page = headed
+    put(page, "/in", f"{EAGER}{BUY}")
+    put(page, "/mid", f"<iframe src={page.witness.url}/in></iframe>")
+    await page.show(f"<iframe src={elsewhere(page)}/{'mid' if deep else 'in'}></iframe>")
+    await until(page, "Buy")
+    clicked = await page("click", "Buy")
+    assert (clicked["ok"], delivery(clicked)) == (True, "delivered_unverified"), clicked
+    assert clicked["data"]["steps"][-1]["mechanism"] == "physical_synthetic", clicked
+    assert sorted(await hits(page, 4)) == ["buy", "heard-click", "heard-mousedown", "heard-pointerdown"]
+
+
+async def test_what_strays_in_the_first_document_of_a_frame_is_heard_by_nobody(headed: GuardedPage) -> None:
+    trap = "Object.assign(document.createElement('button'),{textContent:'Trap',style:'position:fixed;inset:0'})"
+    put(
+        headed,
+        "/in",
+        f"{EAGER}{BUY}<script>addEventListener('mousemove',()=>document.body.append({trap}),{{once:true}})</script>",
+    )
+    await headed.show(f"<iframe src={elsewhere(headed)}/in></iframe>")
+    await until(headed, "Buy")
+    strayed = await headed("click", "Buy", timeout_ms=0)
+    assert strayed["error"]["details"]["kind"] in ("changed_at_dispatch", "stopped_midway"), strayed
+    await until(headed, "Trap")
+    assert await hits(headed, 0) == []
+
+
+async def test_a_page_that_the_guard_let_go_of_shows_new_frames(browser: WebBrowser, witness: Witness) -> None:
+    other = witness.url.replace("127.0.0.1", "localhost")
+    witness.pages |= {"/page": f"<iframe id=f src={other}/one></iframe>", "/one": "one", "/two": "two"}
+    opened = await browser.open()
+    shown = opened.shown
+    await shown.goto(witness.url + "/page")
+    await opened.let_go()
+    await shown.evaluate(
+        "u=>document.body.insertAdjacentHTML('beforeend',`<iframe id=g src=${u}></iframe>`)", f"{other}/two"
+    )
+    async with asyncio.timeout(10):
+        await shown.frame_locator("#g").get_by_text("two").wait_for()
+    await opened.context.close()
 
 
 COVER = "<div role=dialog aria-label=Consent style='position:fixed;inset:0' onclick=\"hit('cover')\"></div>"

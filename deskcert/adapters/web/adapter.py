@@ -34,7 +34,7 @@ from deskcert.adapters.web.frames import Frame, Frames
 from deskcert.adapters.web.history import PageCommands
 from deskcert.adapters.web.observation import Observation, split_node
 from deskcert.adapters.web.physical import Physical
-from deskcert.adapters.web.processes import SETUP_MS, Processes, install
+from deskcert.adapters.web.processes import SETUP_MS, Processes
 from deskcert.adapters.web.requests import RequestLog
 from deskcert.adapters.web.script import BINDING, WORLD, call_function
 from deskcert.adapters.web.trusted import TRUSTED_KEYS, trusted_press
@@ -61,7 +61,7 @@ class WebAdapter(PageCommands):
         self._channel, self._alive = channel, alive
         self._frames = Frames()
         self._requests = RequestLog(lambda: time.monotonic_ns() // 1000)
-        self._processes = Processes((page, context), alive, self._frames, self._requests, self._told)
+        self._processes = Processes(page, alive, self._frames, self._requests, self._told)
         self._ways = WaysOut(self._frames, self._evaluate, self._context_of)
         self._closed = ClosedRoots(self._context_of)
         self._signals: dispatch.Signals | None = None
@@ -91,7 +91,7 @@ class WebAdapter(PageCommands):
         self._held.append(dialog)
 
     async def _set_up(self) -> None:
-        await install(self._channel, self._alive, self._frames, self._requests, self._told)
+        await self._processes.install(self._channel, self._alive)
         found = await self._channel.call("Target.getTargetInfo", budget_ms=SETUP_MS)
         self._target = found["targetInfo"]["targetId"]
 
@@ -379,6 +379,13 @@ class WebAdapter(PageCommands):
     def _check_alive(self) -> None:
         if self._alive.reason is not None:
             raise AdapterError(self._alive.reason, kind=DetailKind.COMPONENT_LOST)
+
+    async def let_go(self) -> None:
+        """Leaves the page as it is."""
+        if self._alive.reason is None:
+            await self._processes.let_go(self._channel)
+        self._alive.lose("the session was closed")
+        await self._channel.detach()
 
     async def close(self) -> None:
         """Closes the page and its context. Never hangs: a browser that does not answer is left to whoever ends it."""

@@ -59,16 +59,17 @@ class Liveness:
 
 class Channel:
     def __init__(self, session: Any, alive: Liveness) -> None:
-        self._session = session
+        self.session = session
+        """Playwright's, or that of a process inside another's."""
         self._alive = alive
         self._pending: set[asyncio.Task[Any]] = set()
 
     def on(self, event: str, handler: Callable[[dict[str, Any]], None]) -> None:
-        self._session.on(event, handler)
+        self.session.on(event, handler)
 
     def start(self, method: str, params: dict[str, Any]) -> asyncio.Task[Any]:
         """Makes the call and leaves it pending. Its failure is nobody's surprise: whoever still waits is told."""
-        task = asyncio.create_task(self._session.send(method, params))
+        task = asyncio.create_task(self.session.send(method, params))
         self._pending.add(task)
         task.add_done_callback(self._forget)
         return task

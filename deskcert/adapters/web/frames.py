@@ -45,7 +45,7 @@ class Frames:
     def attach(self, channel: Channel, alive: Liveness) -> None:
         channel.on("Page.frameNavigated", lambda e: self._navigated(e["frame"], channel, alive))
         channel.on("Page.frameAttached", lambda e: self._attached(e, channel, alive))
-        channel.on("Page.frameDetached", self._detached)
+        channel.on("Page.frameDetached", lambda e: self._detached(e, channel))
         channel.on("Page.frameStartedLoading", lambda e: self._arriving.add(e["frameId"]))
         channel.on("Page.frameStoppedLoading", lambda e: self._arrived(e["frameId"]))
         channel.on("Page.navigatedWithinDocument", self._within)
@@ -55,7 +55,8 @@ class Frames:
 
     def load(self, tree: dict[str, Any], channel: Channel, alive: Liveness) -> None:
         """The tree as `Page.getFrameTree` gives it, for what was there before we listened."""
-        self._navigated(tree["frame"], channel, alive)
+        if tree["frame"]["url"]:  # a process that is held back for us shows nothing yet; until then the old one does
+            self._navigated(tree["frame"], channel, alive)
         for child in tree.get("childFrames", []):
             self.load(child, channel, alive)
 
@@ -137,7 +138,10 @@ class Frames:
             frame.url = event["url"]
         self._tell()
 
-    def _detached(self, event: dict[str, Any]) -> None:
+    def _detached(self, event: dict[str, Any], channel: Channel) -> None:
+        known = self._frames.get(event["frameId"])
+        if event.get("reason") == "swap" and known is not None and known.channel is not channel:
+            return  # it went to another process, which has told of it already
         self._arriving.discard(event["frameId"])
         if event["frameId"] != self._main:
             self._forget(event["frameId"])

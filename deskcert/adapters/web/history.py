@@ -85,9 +85,7 @@ class PageCommands:
         return f"d{next(self._dialog_numbers)}"
 
     async def let_go(self) -> None:
-        """Leaves the page as it is."""
-        self._alive.lose("the session was closed")
-        await self._channel.detach()
+        raise NotImplementedError
 
     async def window(self) -> WindowState:
         raise NotImplementedError
