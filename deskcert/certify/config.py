@@ -100,6 +100,7 @@ class Overrides:
     proxy: str | None = None
     screenshots: str | None = None
     headed: bool = False
+    mode: str | None = None
     tape: bool = False
     max_failures: int | None = None
 
@@ -128,6 +129,8 @@ class Settings:
     """Keep what goes over the network, without its secrets, for a replay."""
     headed: bool = False
     """A browser that can be seen; for whoever wants to look, never for certifying."""
+    mode: str | None = None
+    """How pages may be touched, instead of what the suite says."""
     max_failures: int | None = None
     """After so many runs that are not as they should be no further one is started."""
     quarantine_over: tuple[str, ...] = ()
@@ -173,6 +176,7 @@ def load_settings(given: Overrides, *, cwd: Path, today: date | None = None) -> 
         isolation=isolation,
         proxy=proxy,
         headed=given.headed,
+        mode=given.mode,
         tape=_tape(given, doc, proxy),
         screenshots=given.screenshots or str(doc.get("evidence", {}).get("screenshots", "off")),
         reports={name: base / path for name, path in doc.get("reports", {}).items()},

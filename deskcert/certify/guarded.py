@@ -127,6 +127,7 @@ def opener(browser: WarmBrowser, suite: Suite, pause: AtPoint, *, screenshots: s
             rng=secrets.token_bytes,
             options=Options(
                 budget=Budget(scenario.actions, scenario.seconds),
+                mode=suite.mode,
                 bait=tuple(str(b) for b in scenario.bait),
                 pictures=Take(screenshots),
                 downloads=recorder.ledger.folder / "downloads",

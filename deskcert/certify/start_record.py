@@ -72,6 +72,8 @@ def start_payload(
         told["set_aside"] = [dict(s) for s in set_aside]
     if browser is not None:
         told["browser"] = browser.recorded()
+    if not suite.desktop:
+        told["mode"] = suite.mode.value
     if suite.desktop:
         told["desktop"] = desktop_facts()
         told["versions"] = {**told["versions"], **_desktop_versions()}

@@ -15,8 +15,9 @@ from deskcert.certify.env_secrets import NOTHING_SECRET, EnvSecrets, named_in
 from deskcert.certify.scenario import Scenario, load_scenario
 from deskcert.certify.suite_code import code_of
 from deskcert_schema.errors import ConfigError, UsageError
+from deskcert_schema.vocabulary import Mode
 
-__all__ = ["Planned", "Suite", "folder_of", "load_suites", "make_plan", "policy_for", "select"]
+__all__ = ["Planned", "Suite", "folder_of", "load_suites", "make_plan", "policy_for", "select", "with_mode"]
 
 BUILTIN = "builtin:"
 _MOST_FILES = 5_000
@@ -38,6 +39,8 @@ class Suite:
     """The user's own application; None for deskcert's."""
     desktop: bool = False
     """The application is a window on a Linux desktop, over AT-SPI."""
+    mode: Mode = Mode.HEADLESS
+    """How an agent may touch its pages."""
     secrets: EnvSecrets = NOTHING_SECRET
     size: int = 0
     """Scenarios before any were left out by `select`; the digest is of all of them."""
@@ -70,6 +73,7 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     """
     folders = [folder_of(name, base) for name in names]
     app, named = _one_app(folders)
+    mode = _one_mode(folders)
     problems: list[str] = []
     scenarios: list[Scenario] = []
     for name, folder in zip(names, folders, strict=True):
@@ -104,11 +108,13 @@ def load_suites(names: Sequence[str], *, base: Path, policy: Path | None) -> Sui
     told: dict[str, Any] = {"scenarios": {s.id: s.digest for s in scenarios}, "policy": digest_of(rules)}
     desktop = _on_desktop(folders[0])
     what = {"app": app.digest} if app is not None else {"app": "desktop"} if desktop else {}
+    what |= {} if mode is Mode.HEADLESS else {"mode": mode.value}
     code = {} if app is None else {str(n): c for n, f in enumerate(places) if (c := code_of(f))}
     digest = digest_of(told | ({"https": True} if https else {}) | what | ({"code": code} if code else {}))
     named = {**dict(pair for s in reversed(scenarios) for pair in s.secrets), **named}
     policy_name = shown(policy_path) if policy_path else ""
-    suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, desktop, EnvSecrets.read(named))
+    secrets = EnvSecrets.read(named)
+    suite = Suite(title, digest, tuple(scenarios), rules, policy_name, https, app, desktop, mode, secrets)
     suite = replace(suite, size=len(scenarios))
     _check_patterns(suite)
     return suite
@@ -147,6 +153,30 @@ def _one_app(folders: Sequence[Path]) -> tuple[AppSpec | None, dict[str, str]]:
             " in a run of deskcert ci of its own"
         )
     return apps[0], named
+
+
+def _one_mode(folders: Sequence[Path]) -> Mode:
+    """Raises `ConfigError`: what one suite permits must not be permitted in another by the way."""
+    modes = {shown(f / "suite.yaml"): Mode(_suite_file(f).get("mode", Mode.HEADLESS)) for f in folders}
+    for folder in folders:
+        if _on_desktop(folder) and "mode" in _suite_file(folder):
+            raise ConfigError(f"{shown(folder / 'suite.yaml')}:1: mode: is about pages, and this suite is on a desktop")
+    if len(set(modes.values())) > 1:
+        wheres = ", ".join(f"{where} {mode.value}" for where, mode in modes.items())
+        raise ConfigError(
+            f"{next(iter(modes))}:1: the suites permit different modes ({wheres}); certify each in a run of deskcert ci"
+            " of its own"
+        )
+    return next(iter(modes.values()))
+
+
+def with_mode(suite: Suite, mode: str | None) -> Suite:
+    """What the command line says counts, not the suite. Raises `UsageError`."""
+    if mode is None:
+        return suite
+    if suite.desktop:
+        raise UsageError(f"--mode is about pages, and {suite.name} is on a desktop; leave it out")
+    return replace(suite, mode=Mode(mode))
 
 
 def _on_desktop(folder: Path) -> bool:

@@ -14,6 +14,7 @@ import click
 from deskcert.cli._shared import Exit, fresh_out, say
 from deskcert.contract.shown import shown_json
 from deskcert_schema.errors import UsageError
+from deskcert_schema.vocabulary import Mode
 
 if TYPE_CHECKING:
     from deskcert.certify.campaign import CampaignResult
@@ -73,7 +74,7 @@ def certify(
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
     from deskcert.certify.resume import refuse_leftovers
-    from deskcert.certify.suite import load_suites, make_plan, select
+    from deskcert.certify.suite import load_suites, make_plan, select, with_mode
     from deskcert.certify.suite_certificate import SUITE_FILES
     from deskcert.report.ci.write import Reports
     from deskcert.scoring.gate import unmet
@@ -82,7 +83,7 @@ def certify(
 
     cwd = Path.cwd()
     settings = load_settings(given, cwd=cwd)
-    whole = load_suites(settings.suites, base=settings.base, policy=settings.policy)
+    whole = with_mode(load_suites(settings.suites, base=settings.base, policy=settings.policy), settings.mode)
     _refuse_unknown(settings, whole)
     suite = select(whole, only, tags)
     # What is there by now stays: looking through it again and again was a tenth of this process's work.
@@ -112,6 +113,7 @@ def certify(
             f"certifying {settings.agent.name} on {suite.name}: {_count(len(suite.scenarios), 'scenario')}, "
             f"{_count(runs, 'run')}{f' of shard {settings.shard}' if settings.shard.is_part else ''}; "
             f"isolation {settings.isolation}, proxy {settings.proxy}, custody owned"
+            f"{'' if suite.mode is Mode.HEADLESS else f', mode {suite.mode.value}'}"
         )
         had = {"isolation": settings.isolation, "proxy": settings.proxy, "custody": "owned"}
         for sentence in unmet(settings.gate.get("require", {}), had):

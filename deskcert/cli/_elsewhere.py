@@ -32,7 +32,7 @@ def _options(given: Overrides, only: str | None, tags: Sequence[str]) -> Iterato
         *(("agent", given.agent), ("policy", given.policy), ("config", given.config), ("trials", given.trials)),
         *(("seed", given.seed), ("workers", given.workers), ("transport", given.transport)),
         *(("isolation", given.isolation), ("proxy", given.proxy), ("screenshots", given.screenshots), ("only", only)),
-        ("max-failures", given.max_failures),
+        *(("mode", given.mode), ("max-failures", given.max_failures)),
         *(("suite", suite) for suite in given.suites),
         *(("tag", tag) for tag in tags),
     )

@@ -72,6 +72,11 @@ With --shard 0 says only that the part was recorded and nothing in it speaks aga
     type=click.Choice(["required", "optional", "off"]),
     help="Forbid writes on the network too (default off).",
 )
+@click.option(
+    "--mode",
+    type=click.Choice(["headless", "focus_fallback", "headed"]),
+    help="How pages may be touched: trusted keys, or pointer and keys too (default: what the suite says).",
+)
 @click.option("--shard", metavar="I/N", help="Run the i-th of n parts of the plan; `deskcert merge` decides.")
 @click.option(
     "--attempt", metavar="WORD", help="The same for all shards, another each time (default: what the pipeline says)."
@@ -104,6 +109,7 @@ def ci(
     tape: bool,
     isolation: str | None,
     proxy: str | None,
+    mode: str | None,
     shard: str | None,
     attempt: str | None,
     shards: int | None,
@@ -125,7 +131,7 @@ def ci(
     given = Overrides(
         agent, command, suites, policy, trials, seed, workers, config, False, transport, isolation, proxy, screenshots
     )
-    given = replace(given, shard=_shard(shard, attempt), tape=tape, max_failures=max_failures)
+    given = replace(given, shard=_shard(shard, attempt), mode=mode, tape=tape, max_failures=max_failures)
     if listing:
         return list_plan(given, only=only, tags=tags, as_json=as_json)
     if emit or ray:

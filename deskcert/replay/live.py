@@ -118,7 +118,7 @@ def _run_again(
     from deskcert.certify.config import Overrides, load_settings
     from deskcert.certify.log import log_to
     from deskcert.certify.progress import LivePlan, make_progress
-    from deskcert.certify.suite import load_suites, select
+    from deskcert.certify.suite import load_suites, select, with_mode
     from deskcert_ledger import ProjectKey, default_key_path
 
     with only_one(out):
@@ -134,7 +134,7 @@ def _run_again(
             headed=until is not None and until.headed,
         )
         settings = load_settings(given, cwd=Path.cwd())
-        loaded = load_suites(settings.suites, base=settings.base, policy=policy)
+        loaded = with_mode(load_suites(settings.suites, base=settings.base, policy=policy), start.get("mode"))
         if loaded.app is not None and loaded.app.url not in allowed:
             raise UsageError(
                 f"{loaded.name} is about an application of your own ({loaded.app.url}). A replay repeats what was"

@@ -21,6 +21,7 @@ from deskcert.replay.player import play
 from deskcert.replay.script import Script, script_of
 from deskcert_ledger import openings
 from deskcert_schema.errors import HarnessError, UsageError
+from deskcert_schema.vocabulary import Mode
 
 __all__ = ["drive_offline", "tape_of"]
 
@@ -79,6 +80,7 @@ async def _run(start: Mapping[str, Any], script: Script, first: str, out: Path, 
                 base=Path.cwd(),
                 actions=budget.get("actions"),
                 seconds=budget.get("seconds"),
+                mode=Mode(start.get("mode", Mode.HEADLESS)),
             )
             facts = {**(await browser.facts()).recorded()}
             opened = await open_on(adapter, wanted, lease=browser.lease, custody="owned", browser=facts)

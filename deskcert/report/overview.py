@@ -114,7 +114,9 @@ def make_overview(verdict: Verdict, *, ledgers: Path | None, verdict_file: Path 
 def _environment(verdict: Verdict) -> str:
     known = verdict.environment
     screen = ("desktop", "desktop") if "desktop" in known else ("browser sandbox", "browser_sandbox")
-    parts = (("isolation", "isolation"), ("proxy", "proxy"), ("custody", "custody"), screen)
+    # What an agent gets where nothing else is permitted needs no word.
+    mode = (("mode", "mode"),) if known.get("mode", "headless") != "headless" else ()
+    parts = (("isolation", "isolation"), ("proxy", "proxy"), ("custody", "custody"), screen, *mode)
     return " · ".join(f"{words} {visible(known.get(key, 'not recorded'))}" for words, key in parts)
 
 

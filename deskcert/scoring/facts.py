@@ -73,7 +73,7 @@ class Identity:
     """Which part of the plan its certification ran, and of how many: (1, 1) is the whole."""
     certification: str
     environment: Mapping[str, Any]
-    """isolation, proxy, custody, browser sandbox or desktop: as the first line of a summary states them."""
+    """isolation, proxy, custody, browser sandbox or desktop, mode: as the first line of a summary states them."""
 
     @classmethod
     def read(cls, start: Record) -> Identity:
@@ -91,6 +91,7 @@ class Identity:
                 "proxy": text(start, "proxy") or "not recorded",
                 "custody": text(start, "custody") or "not recorded",
                 **_screen(start),
+                **({"mode": mode} if (mode := text(start, "mode")) else {}),
             },
         )
 

@@ -54,6 +54,8 @@ class Charter:
     """How many scenarios the suite has, of which the plan may be a part; 0: it does not say."""
     attempt: str = ""
     """The name that shards were given in common, if any: each is a `deskcert ci` of its own."""
+    mode: str = ""
+    """How pages might be touched; empty on a desktop."""
 
     @classmethod
     def read(cls, start: Record) -> Charter:
@@ -72,6 +74,7 @@ class Charter:
             shards=shard_of(text(start, "shard"))[1],
             suite_scenarios=number(start, "suite", "scenarios") or 0,
             attempt=text(start, "attempt"),
+            mode=text(start, "mode"),
         )
 
     def difference(self, other: Charter) -> str | None:
@@ -83,6 +86,7 @@ class Charter:
             ("gate", self.gate, other.gate),
             ("number of trials", self.trials, other.trials),
             ("plan", self.plan, other.plan),
+            ("mode", self.mode, other.mode),
             ("the number of shards", self.shards, other.shards),
             ("which attempt they belong to", self._belongs, other._belongs),
         ):

@@ -41,7 +41,7 @@ _NOT_COVERED: Final = (
     "whether other runs were made and left out",
     "whether the agent did well: the suite's certificate says that",
 )
-_ENVIRONMENT = ("isolation", "proxy", "custody")
+_ENVIRONMENT = ("isolation", "proxy", "custody", "mode")
 _MAX_TEXT = 200
 
 
