@@ -31,9 +31,9 @@ def _lets_through(rule: Rule, subject: Subject, control: Surface | None) -> bool
         return False
     if rule.roles and not (control is not None and role_of(control.role) in rule.roles):
         return False
-    if rule.url is not None and not all(rule.url.plainly(u) for u in subject.urls):
+    if rule.url is not None and not (subject.urls and all(map(rule.url.plainly, subject.urls))):
         return False
-    if rule.window is not None and not any(rule.window.plainly(w).match is Match.YES for w in subject.windows):
+    if rule.window is not None and not any(map(rule.window.plainly, subject.windows)):
         return False
     if rule.destination is not None and not _plain_destination(rule, subject):
         return False
@@ -47,7 +47,7 @@ def _lets_through(rule: Rule, subject: Subject, control: Surface | None) -> bool
 
 
 def _plain_files(pattern: TextPattern, subject: Subject) -> bool:
-    return bool(subject.files) and all(pattern.plainly(name).match is Match.YES for _, name in subject.files)
+    return bool(subject.files) and all(pattern.plainly(name) for _, name in subject.files)
 
 
 def _plain_name(pattern: TextPattern, control: Surface) -> bool:
@@ -55,7 +55,7 @@ def _plain_name(pattern: TextPattern, control: Surface) -> bool:
     texts = (control.names.accessible, control.names.text)
     known = [t.value for t in texts if isinstance(t, Known) and t.value.strip()]
     doubtful = any(isinstance(t, Unknown) for t in texts)
-    return bool(known) and not doubtful and all(pattern.plainly(t).match is Match.YES for t in known)
+    return bool(known) and not doubtful and all(pattern.plainly(t) for t in known)
 
 
 def _plain_destination(rule: Rule, subject: Subject) -> bool:

@@ -68,9 +68,6 @@ def _centre(char: str, near: Mapping[str, set[str]]) -> str:
 
 
 def _settled(target: str, table: Mapping[int, str]) -> str:
-    for _ in range(8):
-        again = target.translate(table)
-        if again == target:
-            break
-        target = again
+    for _ in range(8):  # the longest way is one of two
+        target = target.translate(table)
     return target

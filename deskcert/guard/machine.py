@@ -68,9 +68,9 @@ class Machine:
     """Monotonic, in microseconds, like every `now`."""
     commit_us: int
     """Of the last durable record."""
-    now: int = 0
+    now: int = field(init=False)
     leased: bool = False
-    lease_from: int = 0
+    lease_from: int = field(init=False)
     lease_hold_us: int = 0
     contention: int = 0
     resolves: int = 0
@@ -172,7 +172,7 @@ class Machine:
         answer = yield Release()
         assert isinstance(answer, Done)
         self.leased, self.now = False, answer.now_us
-        self.lease_hold_us += max(0, self.now - self.lease_from)
+        self.lease_hold_us += self.now - self.lease_from
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
@@ -186,10 +186,10 @@ class Machine:
             parts = {k: seen.get(k) for k in sorted({*seen, *before}) if seen.get(k) != before.get(k)}
             changed |= {"evidence": parts} if parts else {}
             self._evidence = seen
-        self.looks.append({"t_us": max(0, self.now - self.started), "changed": changed})
+        self.looks.append({"t_us": self.now - self.started, "changed": changed})
 
     def count(self, phase: str, us: int) -> None:
-        self.phases[phase] = self.phases.get(phase, 0) + max(0, us)
+        self.phases[phase] += us
 
     def left_ms(self, timeout_ms: int) -> int:
         return timeout_ms - (self.now - self.started) // 1_000

@@ -6,13 +6,13 @@ A rule denies when all its matchers hold, and also when none fails and at least 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from deskcert.contract.evidence import NAME_SOURCES, Destination, Field, Known, Unknown
 from deskcert.guard.patterns import NO_HIT, Hit, Match, TextPattern
-from deskcert.guard.rules import Policy, Rule, role_of
+from deskcert.guard.rules import DestinationPattern, Policy, Rule, role_of
 from deskcert.guard.subject import Subject, Surface
 
 __all__ = ["Source", "rule_hit", "upload_hit", "value_facts", "ways_of"]
@@ -32,13 +32,14 @@ class Source:
 
 type Found = tuple[Match, Source]
 
-_NONE: Final = Source("target", "none", "none")
+_NO: Final[Found] = (Match.NO, Source("", "", ""))
+"""What does not hit has no source."""
 
 
 def rule_hit(rule: Rule, subject: Subject) -> Found:
     """All matchers of the rule together. The source is the name's, else the destination's, value's, key's, URL's."""
     if rule.actions and not rule.actions & subject.actions:
-        return Match.NO, _NONE
+        return _NO
     found = [
         _control(rule, subject),
         _destination(rule, subject),
@@ -50,33 +51,41 @@ def rule_hit(rule: Rule, subject: Subject) -> Found:
         _window(rule, subject),
     ]
     told = [f for f in found if f is not None]
-    if any(m is Match.NO for m, _ in told):
-        return Match.NO, _NONE
-    unknown = [f for f in told if f[0] is Match.UNKNOWN]
-    if unknown:
-        return unknown[0]
-    return told[0] if told else (Match.YES, Source("target", "action", "exact"))
+    if any(hit is Match.NO for hit, _ in told):
+        return _NO
+    unknown = (f for f in told if f[0] is Match.UNKNOWN)
+    return next(unknown, told[0] if told else (Match.YES, Source("target", "action", "exact")))
+
+
+def _strongest(found: Iterable[Found]) -> Found:
+    """The first that hits, else the first that is not known."""
+    best = _NO
+    for hit, source in found:
+        if hit is Match.YES:
+            return hit, source
+        if hit is Match.UNKNOWN and best is _NO:
+            best = hit, source
+    return best
 
 
 def _control(rule: Rule, subject: Subject) -> Found | None:
     """Name and role, of one control: the group's any name with the group's any role, a lone control's own."""
     if rule.name is None and not rule.roles:
         return None
-    best: Found = (Match.NO, _NONE)
-    for group in subject.groups:
+    return _strongest(_controls(rule, subject.groups))
+
+
+def _controls(rule: Rule, groups: Iterable[Sequence[Surface]]) -> Iterator[Found]:
+    for group in groups:
         if rule.roles and not any(role_of(s.role) in rule.roles for s in group):
             continue
         if rule.name is None:
-            return Match.YES, Source(group[0].via, "role", "exact")
-        found = _name(rule.name, group)
-        if found[0] is Match.YES:
-            return found
-        best = found if found[0] is Match.UNKNOWN else best
-    return best
+            yield Match.YES, Source(group[0].via, "role", "exact")
+        else:
+            yield from _names(rule.name, group)
 
 
-def _name(pattern: TextPattern, group: Iterable[Surface]) -> Found:
-    best: Found = (Match.NO, _NONE)
+def _names(pattern: TextPattern, group: Iterable[Surface]) -> Iterator[Found]:
     for surface, name, value in _texts(group):
         match value:
             case Known(text):
@@ -85,11 +94,7 @@ def _name(pattern: TextPattern, group: Iterable[Surface]) -> Found:
                 hit = Hit(Match.UNKNOWN, "none", why)
             case _:
                 hit = NO_HIT
-        if hit.match is Match.YES:
-            return Match.YES, Source(surface.via, name, hit.form)
-        if hit.match is Match.UNKNOWN and best[0] is Match.NO:
-            best = Match.UNKNOWN, Source(surface.via, name, hit.form)
-    return best
+        yield hit.match, Source(surface.via, name, hit.form)
 
 
 def _texts(group: Iterable[Surface]) -> Iterator[tuple[Surface, str, Field[str]]]:
@@ -102,20 +107,18 @@ def _destination(rule: Rule, subject: Subject) -> Found | None:
     pattern = rule.destination
     if pattern is None:
         return None
-    best: Found = (Match.NO, _NONE)
-    for via, found in subject.destinations:
+    return _strongest(_led_to(pattern, subject.destinations))
+
+
+def _led_to(pattern: DestinationPattern, destinations: Iterable[tuple[str, Field[Destination]]]) -> Iterator[Found]:
+    for via, found in destinations:
         if isinstance(found, Unknown):
-            best = Match.UNKNOWN, Source(via, "destination", "none")
+            yield Match.UNKNOWN, Source(via, "destination", "none")
         elif isinstance(found, Known):
             for name, method, url in ways_of(found.value):
-                if pattern.methods and method not in pattern.methods:
-                    continue
-                hit = Match.YES if pattern.url is None else pattern.url.matches(url)
-                if hit is Match.YES:
-                    return hit, Source(via, f"destination.{name}", "url")
-                if hit is Match.UNKNOWN:
-                    best = hit, Source(via, f"destination.{name}", "url")
-    return best
+                if not pattern.methods or method in pattern.methods:
+                    hit = Match.YES if pattern.url is None else pattern.url.matches(url)
+                    yield hit, Source(via, f"destination.{name}", "url")
 
 
 def ways_of(destination: Destination) -> Iterator[tuple[str, str, str]]:
@@ -141,13 +144,8 @@ def upload_hit(rule: Rule, subject: Subject) -> Found | None:
 def _download(rule: Rule, subject: Subject) -> Found | None:
     if rule.download is None:
         return None
-    best: Found = (Match.NO, _NONE)
-    for why, name in subject.files:
-        hit = rule.download.of_name(name)
-        if hit.match is Match.YES:
-            return Match.YES, Source(why, "download", hit.form)
-        best = (hit.match, Source(why, "download", hit.form)) if hit.match is Match.UNKNOWN else best
-    return best
+    hits = [(rule.download.of_name(name), why) for why, name in subject.files]
+    return _strongest((hit.match, Source(why, "download", hit.form)) for hit, why in hits)
 
 
 def _key(rule: Rule, subject: Subject) -> Found | None:
@@ -159,19 +157,14 @@ def _key(rule: Rule, subject: Subject) -> Found | None:
 def _url(rule: Rule, subject: Subject) -> Found | None:
     if rule.url is None:
         return None
-    hits = [rule.url.matches(u) for u in subject.urls]
-    hit = next((m for m in (Match.YES, Match.UNKNOWN) if m in hits), Match.NO)
-    return hit, Source("window", "url", "url")
+    return _strongest((rule.url.matches(url), Source("window", "url", "url")) for url in subject.urls)
 
 
 def _window(rule: Rule, subject: Subject) -> Found | None:
     if rule.window is None:
         return None
-    hits = [rule.window.of_name(text) for text in subject.windows]
-    hit = next((h for h in hits if h.match is Match.YES), None) or next(
-        (h for h in hits if h.match is Match.UNKNOWN), NO_HIT
-    )
-    return hit.match, Source("window", "title", hit.form or "none")
+    hits = map(rule.window.of_name, subject.windows)
+    return _strongest((hit.match, Source("window", "title", hit.form)) for hit in hits)
 
 
 def value_facts(policy: Policy, value: str | None, command: str = "") -> dict[str, Match]:
@@ -185,5 +178,4 @@ def value_facts(policy: Policy, value: str | None, command: str = "") -> dict[st
 
 
 def _any_path(pattern: TextPattern, paths: Iterable[str]) -> Match:
-    hits = [pattern.of_name(path).match for path in paths]
-    return next((m for m in (Match.YES, Match.UNKNOWN) if m in hits), Match.NO)
+    return _strongest((pattern.of_name(path).match, _NO[1]) for path in paths)[0]

@@ -38,6 +38,7 @@ _ORNAMENT: Final = regex.compile(
     r"(?:[\p{S}\p{Pi}\p{Pf}\p{Extended_Pictographic}\p{Default_Ignorable_Code_Point}\s…·•\"']|\.\.\.)+"
 )
 _MIRRORED: Final = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
+_READS_AS_I: Final = "l1|"
 _WORD: Final = regex.compile(r"[\w|]+")
 _INITIAL_I: Final = regex.compile(r"(?<![^\W_])i")
 
@@ -108,7 +109,7 @@ def readings(text: str) -> tuple[Reading, ...]:
     found: dict[str, str] = {}
     for label, shown in [("", text), *(("display_", shown) for shown in display(text))]:
         for extra, read in _rewritten(shown):
-            found.setdefault(read, f"{label}{extra}".rstrip("_"))
+            found.setdefault(read, f"{label}{extra}".removesuffix("_"))
     return tuple((label, read) for read, label in found.items())
 
 
@@ -128,10 +129,10 @@ def _without_stray_marks(text: str) -> str:
 
 def _undo_capital_i(match: regex.Match[str]) -> str:
     word = str(match.group())
-    rest = [c for c in word if c not in "l1|" and c.isalpha()]
+    rest = [c for c in word if c not in _READS_AS_I and c.isalpha()]
     if len(rest) < 2 or any(not c.isupper() for c in rest):
         return word
-    return word.translate({ord(c): "I" for c in "l1|"})
+    return word.translate({ord(c): "I" for c in _READS_AS_I})
 
 
 def bare(text: str) -> str:

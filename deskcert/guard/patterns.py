@@ -59,14 +59,14 @@ class TextPattern:
     @classmethod
     def read(cls, raw: Any, where: str) -> TextPattern:
         """`"text"`, `{glob: …}` or `{regex: …}`. Raises `ConfigError`, which names `where`."""
-        kind, source = _kind_and_source(raw, where)
+        kind, source = _kind_and_source(raw, where, plain="exact")
         if kind == "regex":
             try:
                 return cls(kind, source, {}, regex.compile(source, regex.IGNORECASE))
             except regex.error as exc:
                 raise ConfigError(f"{where}: not a regular expression: {exc}") from exc
         looks = _looks(source, glob=kind == "glob")
-        if not looks:
+        if "fold" not in looks:
             raise ConfigError(
                 f"{where}: nothing readable is left of {source!r}; write the text that a person would see"
             )
@@ -83,18 +83,18 @@ class TextPattern:
             found = _looks_like(self._tight, letters, "tight")
         return Hit(Match.YES, found) if found is not None else NO_HIT
 
-    def plainly(self, text: str) -> Hit:
+    def plainly(self, text: str) -> bool:
         """For allow rules: only case, width and white space may differ. A look-alike is never let through."""
         if self._regex is not None:
             return _fullmatch(self._regex, text)
         read = fold(text)
-        patterns = self._looks.get("fold", ())
-        return Hit(Match.YES, "fold") if read and patterns and patterns[0].fullmatch(read) else NO_HIT
+        return read != "" and self._looks["fold"][0].fullmatch(read) is not None
 
 
-def _kind_and_source(raw: Any, where: str) -> tuple[str, str]:
+def _kind_and_source(raw: Any, where: str, *, plain: str) -> tuple[str, str]:
+    """`plain` is what a mere text means."""
     if isinstance(raw, str) and raw:
-        return "exact", raw
+        return plain, raw
     if isinstance(raw, Mapping) and len(raw) == 1:
         ((kind, source),) = raw.items()
         if kind in ("glob", "regex", "exact") and isinstance(source, str) and source:
@@ -108,7 +108,7 @@ def _looks(source: str, *, glob: bool) -> Mapping[str, tuple[regex.Pattern[str],
     found = {}
     for form, texts in forms(marked).items():
         # Compiled in the order of the readings: the stored one first, which `plainly` relies on.
-        patterns = [_as_regex(read) for _, read in texts if read.strip(_ANY_TEXT + _ANY_CHAR + " ") or (glob and read)]
+        patterns = [_as_regex(read) for _, read in texts if read]
         if patterns:
             found[form] = tuple(patterns)
     return found
@@ -188,11 +188,12 @@ def _search(pattern: regex.Pattern[str], texts: Iterator[tuple[str, str]]) -> Hi
     return NO_HIT
 
 
-def _fullmatch(pattern: regex.Pattern[str], text: str) -> Hit:
+def _fullmatch(pattern: regex.Pattern[str], text: str) -> bool:
+    """What takes too long is not known, and so not let through."""
     try:
-        return Hit(Match.YES, "regex") if pattern.fullmatch(text, timeout=TIMEOUT_S) else NO_HIT
+        return pattern.fullmatch(text, timeout=TIMEOUT_S) is not None
     except TimeoutError:
-        return Hit(Match.UNKNOWN, "regex", "the expression took too long")
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +203,7 @@ class UrlPattern:
 
     @classmethod
     def read(cls, raw: Any, where: str) -> UrlPattern:
-        kind, source = _kind_and_source(raw, where)
-        if isinstance(raw, str):
-            kind = "glob"
+        kind, source = _kind_and_source(raw, where, plain="glob")
         try:
             compiled = regex.compile(_url_regex(kind, source), regex.DOTALL | regex.IGNORECASE)
         except regex.error as exc:
@@ -221,19 +220,16 @@ class UrlPattern:
 
     def plainly(self, url: str) -> bool:
         """For allow rules: the URL as it stands, without its fragment."""
-        try:
-            return self._regex.fullmatch(url.split("#", 1)[0], timeout=TIMEOUT_S) is not None
-        except TimeoutError:
-            return False
+        return _fullmatch(self._regex, url.partition("#")[0])
 
 
 def _url_regex(kind: str, source: str) -> str:
     if kind == "regex":
         return f".*?(?:{source}).*"  # as everywhere, an expression may match any part
-    if kind == "exact":
+    if kind != "glob":
         return str(regex.escape(source))
     parts = {"**": ".*", "*": "[^/]*"}
-    out = "".join(parts.get(piece) or regex.escape(piece) for piece in regex.split(r"(\*\*|\*)", source) if piece)
+    out = "".join(parts.get(piece) or regex.escape(piece) for piece in regex.split(r"(\*\*|\*)", source))
     # "**/payouts/**" also means the page /payouts itself.
     return out[: -len("/.*")] + "(?:/.*)?" if out.endswith("/.*") else out
 
@@ -242,8 +238,8 @@ def _url_regex(kind: str, source: str) -> str:
 def url_spellings(url: str) -> tuple[str, ...]:
     """The URL as it stands, without fragment, without query; each also percent-decoded, and with doubled and trailing
     slashes removed: a server answers all of these alike."""
-    whole = url.split("#", 1)[0]
-    found = dict.fromkeys((url, whole, whole.split("?", 1)[0]))
+    whole = url.partition("#")[0]
+    found = dict.fromkeys((url, whole, whole.partition("?")[0]))
     for text in tuple(found):
         found.setdefault(unquote(text))
     for text in tuple(found):

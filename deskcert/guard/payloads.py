@@ -94,7 +94,8 @@ def looks_of(looks: Sequence[Mapping[str, Any]], evidence: Evidence | None) -> l
     """The looks as they are recorded: the first one's evidence is left out where it is the record's own."""
     told = list(looks)
     first = next((n for n, look in enumerate(told) if "evidence" in look["changed"]), None)
-    if first is not None and evidence is not None and told[first]["changed"]["evidence"] == evidence.as_json():
+    own = evidence.as_json() if evidence is not None else None
+    if first is not None and told[first]["changed"]["evidence"] == own:
         told[first] = {**told[first], "changed": {k: v for k, v in told[first]["changed"].items() if k != "evidence"}}
     return told
 
@@ -178,7 +179,8 @@ def navigation_args(request: NavigateRequest) -> dict[str, Any]:
         args["dialog"] = request.dialog["id"]
     if request.tab is not None:
         args["tab"] = request.tab["id"]
-    if request.text is not None and request.secret is not None:
+    if request.text is not None:
+        assert request.secret is not None
         args["value"] = request.secret(request.text, True)
     return args | ({"repeat_of": request.repeat_of} if request.repeat_of is not None else {})
 

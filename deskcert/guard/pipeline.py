@@ -117,10 +117,11 @@ class _Act:
     def _again(self, outcome: ActOutcome) -> bool:
         """Nothing was sent because E had changed, or the target was gone by then: look again while time remains."""
         changed = outcome.kind in (DetailKind.CHANGED_AT_DISPATCH, DetailKind.COMPONENT_LOST)
-        if not changed or outcome.disposition.delivery is not Delivery.NOT_DELIVERED or outcome.seq is None:
+        if not changed or outcome.disposition.delivery is not Delivery.NOT_DELIVERED:
             return False
         if self.request.timeout_ms == 0 or self._late() or len(self.earlier) + 1 >= MOST_PASSES:
             return False
+        assert outcome.seq is not None
         self.earlier.append(outcome.seq)
         return True
 
@@ -240,13 +241,14 @@ class _Act:
             return (yield from self._refuse(refused.no_lease(timeout)))
         yield from self.machine.say(PipelinePoint.LEASED)
         seen = yield from self._look()
-        if isinstance(seen, Considered) and not seen.satisfied and not self._late():
-            return seen
+        if isinstance(seen, Considered) and not self._late():
+            if not seen.satisfied:
+                return seen
+            yield from self.machine.release()
+            return (yield from self._skip(seen))
         yield from self.machine.release()
         if isinstance(seen, ActOutcome):
             return seen
-        if isinstance(seen, Considered) and seen.satisfied and not self._late():
-            return (yield from self._skip(seen))
         if timeout == 0 or self._late():
             return (yield from self._timed_out(seen if isinstance(seen, Waiting) else None))
         return seen

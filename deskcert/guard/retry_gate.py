@@ -201,7 +201,7 @@ def _passed_on_to(action: Action, evidence: Evidence) -> Evidence | None:
 
 
 def navigation_fingerprint(url: str) -> str:
-    return digest_of({"action": "navigate", "url": url.split("#", 1)[0]})
+    return digest_of({"action": "navigate", "url": url.partition("#")[0]})
 
 
 def page_fingerprint(command: str, target: Mapping[str, Any]) -> str:
@@ -213,7 +213,7 @@ def page_fingerprint(command: str, target: Mapping[str, Any]) -> str:
         return EXEMPT + digest_of({"action": command, "tab": tab["id"]})
     if command == "navigate":
         return navigation_fingerprint(target["url"])
-    return digest_of({"action": command, "url": target["url"].split("#", 1)[0]})
+    return digest_of({"action": command, "url": target["url"].partition("#")[0]})
 
 
 def _verb(action: Action, evidence: Evidence) -> str:
@@ -238,7 +238,7 @@ def _destination(evidence: Evidence) -> list[str | None] | None:
         return None
     to = found.value
     form = _origin_and_path(to.form_action) if to.form_action is not None else None
-    return [(to.form_method or "").upper() or None, form, to.link.split("#", 1)[0] if to.link is not None else None]
+    return [(to.form_method or "").upper() or None, form, to.link.partition("#")[0] if to.link is not None else None]
 
 
 def _origin_and_path(url: str) -> str:
@@ -246,7 +246,7 @@ def _origin_and_path(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return url.split("#", 1)[0].split("?", 1)[0]
+        return url.partition("#")[0].partition("?")[0]
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
 

@@ -183,18 +183,24 @@ def _twice() -> list[Any]:
 APP = DesktopApp("Mail", 77, "g1", True, "desktop://Mail/")
 OTHER = DesktopApp(None, 78, "g2", True, "desktop://pid-78/")
 FRAME = DesktopWindow("w5", "Inbox", APP, (1, 2, 30, 40), frozenset({"shown", "modal"}))
-OPERATIONS: dict[str, tuple[Operation, dict[str, Any]]] = {
-    "launch": (Operation("launch", program="Mail"), program_target("Mail", "/usr/bin/mail")),
-    "launch forbidden": (Operation("launch", program="x"), program_target("Delete account", "/usr/bin/x")),
-    "close-app": (Operation("close-app", app=APP, force=True), app_target(APP, (FRAME,))),
-    "close-app nameless": (Operation("close-app", app=OTHER), app_target(OTHER, (FRAME,))),
-    **{
-        name: (Operation(name, window=FRAME, box=(1, 1, 2, 2)), window_target(FRAME))
-        for name in ("focus-window", "move-window", "resize-window", "minimize", "maximize", "restore")
-    },
-    "clipboard-set": (Operation("clipboard-set", text="words"), clipboard_target()),
-    "clipboard-set secret": (Operation("clipboard-set", text="my secret word"), clipboard_target()),
-}
+
+
+def operations() -> dict[str, tuple[Operation, dict[str, Any]]]:
+    """Made anew for each history."""
+    return {
+        "launch": (Operation("launch", program="Mail"), program_target("Mail", "/usr/bin/mail")),
+        "launch forbidden": (Operation("launch", program="x"), program_target("Delete account", "/usr/bin/x")),
+        "close-app": (Operation("close-app", app=APP, force=True), app_target(APP, (FRAME,))),
+        "close-app nameless": (Operation("close-app", app=OTHER), app_target(OTHER, (FRAME,))),
+        **{
+            name: (Operation(name, window=FRAME, box=(1, 1, 2, 2)), window_target(FRAME))
+            for name in ("focus-window", "move-window", "resize-window", "minimize", "maximize", "restore")
+        },
+        "clipboard-set": (Operation("clipboard-set", text="words"), clipboard_target()),
+        "clipboard-set secret": (Operation("clipboard-set", text="my secret word"), clipboard_target()),
+    }
+
+
 OPERATED: dict[str, Operated] = {
     "done": Operated(
         Dispatch(DispatchEnd.COMPLETED, True, hit=Hit("window", "Inbox", True)), ReadBack(True, "there", None, 4, "px")
@@ -209,9 +215,12 @@ OPERATED: dict[str, Operated] = {
 
 def desktops() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
     def driven(name: str, came: Operated = OPERATED["done"], **how: Any) -> Callable[[], list[Any]]:
-        operation, target = OPERATIONS[name]
         asked = {k: how.pop(k) for k in ("gate", "repeat_of", "timeout_ms", "newest_snapshot_seq") if k in how}
-        request = DesktopRequest(
+        return lambda: _driven(operate(requested(name, asked)), came, **how)
+
+    def requested(name: str, asked: dict[str, Any]) -> DesktopRequest:
+        operation, target = operations()[name]
+        return DesktopRequest(
             **{
                 "action_no": 4,
                 "operation": operation,
@@ -227,18 +236,17 @@ def desktops() -> Iterator[tuple[str, Callable[[], list[Any]]]]:
                 **asked,
             }
         )
-        return lambda: _driven(operate(request), came, **how)
 
-    for name in OPERATIONS:
+    for name in operations():
         yield f"desktop {name}", driven(name)
     for name, came in OPERATED.items():
         yield f"desktop launch: {name}", driven("launch", came)
         yield f"desktop move-window: {name}", driven("move-window", came, timeout_ms=100, repeat_of=3)
     for step in (TakeLease, Operate, Release, Record):
         yield f"desktop interrupted before {step.__name__}", driven("clipboard-set", stop=step)
-    operation, target = OPERATIONS["launch"]
+    operation, target = operations()["launch"]
     mark = desktop_fingerprint(operation.command, target, None)
     gate = GateState().after(mark, retry_gate.Attempt(3, 4, delivery.Delivery.DELIVERED_UNVERIFIED, ok=True))
     yield "desktop launched twice", driven("launch", gate=gate, newest_snapshot_seq=4)
     yield "desktop launched again after a look", driven("launch", gate=gate)
-    yield "desktop subjects", lambda: [plain(desktop_subject(o.command, t)) for o, t in OPERATIONS.values()]
+    yield "desktop subjects", lambda: [plain(desktop_subject(o.command, t)) for o, t in operations().values()]

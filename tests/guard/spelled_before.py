@@ -330,6 +330,8 @@ def _told(work: Callable[[], Any]) -> Any:
 
 
 def _hit(found: Any) -> str:
+    if isinstance(found, bool):
+        return "yes" if found else "no "
     return " ".join([found.match.value, found.form, *([found.why] if getattr(found, "why", None) else [])])
 
 
